@@ -19,7 +19,7 @@ from centgate.settings import Settings
 
 
 @pytest.fixture(scope="session")
-def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
+def api_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
     """Settings of a deployment on a development chain, whose facilitator must not receive requests."""
     folder = tmp_path_factory.mktemp("served_api")
     with pytest.MonkeyPatch.context() as patch, open_stub_facilitator() as stub:
@@ -30,22 +30,20 @@ def house_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settin
 
 
 @pytest.fixture(scope="session")
-def reader(house_settings: Settings) -> Generator[httpx.Client]:
+def reader(api_settings: Settings) -> Generator[httpx.Client]:
     """A client of the shared API."""
     with ExitStack() as open_parts:
-        url = open_parts.enter_context(run_in_thread(house_settings))
+        url = open_parts.enter_context(run_in_thread(api_settings))
         yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
 
 @pytest.fixture
-def client_of_a_broken_house(house_settings: Settings) -> Generator[httpx.Client]:
+def unopened_api_client(api_settings: Settings) -> Generator[httpx.Client]:
     """A client of an API whose database was never opened, so that `/health` fails unexpectedly."""
     from centgate.api.app import create_app
 
     configure_logging("critical")
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(house_settings), port=0, log_config=None, lifespan="off")
-    )
+    server = uvicorn.Server(uvicorn.Config(create_app(api_settings), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -1,4 +1,4 @@
-"""What the schemas say of addresses is what the validation does, as far as patterns can say it."""
+"""Address patterns in the schemas match the validation, as far as patterns can express it."""
 
 # jsonschema is typed in part
 # pyright: reportUnknownMemberType=false
@@ -96,7 +96,7 @@ def test_allowed_addresses_are_accepted_and_refused_ones_forbidden(
         assert is_allowed(slug, body) is is_accepted(slug, body) is (text in good), text
 
 
-def test_a_server_for_other_networks_does_not_forbid_them() -> None:
+def test_server_of_other_networks_allows_their_addresses() -> None:
     body = {"url": "http://10.0.0.7:8080/page"}
 
     assert not is_allowed("crawler-scrape", body)

@@ -1,4 +1,4 @@
-"""Directories of paid APIs find every service, and find nothing to complain of."""
+"""Directories of paid APIs: their own code finds every service, without warnings."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -34,20 +34,20 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="session")
-def listed(house_settings: Settings) -> Generator[str]:
-    """The address of an API whose operator says who runs it."""
+def api_url(api_settings: Settings) -> Generator[str]:
+    """URL of an API with the operator's name and contact."""
     said = {"operator": "desk@shop.example", "ownership_proofs": (PROOF,)}
     with ExitStack() as open_parts:
-        yield open_parts.enter_context(run_in_thread(house_settings.model_copy(update=said)))
+        yield open_parts.enter_context(run_in_thread(api_settings.model_copy(update=said)))
 
 
 @pytest.fixture(scope="session")
-def audit(listed: str, npm_tools: Path) -> dict[str, Any]:
+def audit(api_url: str, npm_tools: Path) -> dict[str, Any]:
     """Results of AgentCash's own code for the API."""
-    return audited(listed, npm_tools)
+    return run_audit(api_url, npm_tools)
 
 
-def audited(origin: str, tools: Path) -> dict[str, Any]:
+def run_audit(origin: str, tools: Path) -> dict[str, Any]:
     shutil.copy(Path(__file__).parent / "agentcash.mjs", tools)
     done = subprocess.run(
         ["node", "agentcash.mjs", origin], cwd=tools, capture_output=True, text=True, timeout=120, check=False
@@ -58,31 +58,31 @@ def audited(origin: str, tools: Path) -> dict[str, Any]:
 
 
 def list_codes(audit: dict[str, Any]) -> list[str]:
-    """Return the codes of the warnings, without that about more than 40 operations: a large catalogue."""
+    """Return the codes of the warnings, except the one about more than 40 operations."""
     return [each["code"] for each in audit["warnings"] if each["code"] != "L2_ROUTE_COUNT_HIGH"]
 
 
-def test_the_only_warning_is_of_the_older_document(audit: dict[str, Any]) -> None:
+def test_only_warning_is_of_older_document(audit: dict[str, Any]) -> None:
     assert list_codes(audit) == ["LEGACY_WELL_KNOWN_FOUND"]
 
 
-def test_every_service_is_found_paid_and_without_a_warning(audit: dict[str, Any]) -> None:
+def test_every_service_is_found_paid_without_warning(audit: dict[str, Any]) -> None:
     assert [route["path"] for route in audit["routes"]] == [service.path for service in all_services()]
     assert not any(route["warnings"] for route in audit["routes"])
     assert all(route["valid"] for route in audit["routes"])
 
 
-def test_signed_offers_are_as_complete(house_settings: Settings, npm_tools: Path) -> None:
-    signing = house_settings.model_copy(update={"receipt_key": SecretStr("0x" + "5e" * 32)})
+def test_signed_offers_are_complete(api_settings: Settings, npm_tools: Path) -> None:
+    signing = api_settings.model_copy(update={"receipt_key": SecretStr("0x" + "5e" * 32)})
     with run_in_thread(signing) as origin:
-        routes = audited(origin, npm_tools)["routes"]
+        routes = run_audit(origin, npm_tools)["routes"]
 
     assert len(routes) == len(all_services())
     assert [route["warnings"] for route in routes if route["warnings"]] == []
     assert all(route["valid"] for route in routes)
 
 
-def test_what_is_written_of_a_route_is_what_it_asks_for(audit: dict[str, Any]) -> None:
+def test_described_route_matches_its_terms(audit: dict[str, Any]) -> None:
     for route in audit["routes"]:
         (option,) = route["options"]
         assert (option["amount"], option["payTo"]) == ("10000", DEFAULT_PAYEE)
@@ -91,7 +91,7 @@ def test_what_is_written_of_a_route_is_what_it_asks_for(audit: dict[str, Any]) -
         assert {"GET unprotected", "POST paid"} <= set(route["methods"])
 
 
-def test_the_owner_is_known(audit: dict[str, Any]) -> None:
+def test_owner_is_known(audit: dict[str, Any]) -> None:
     discovered = audit["discovered"]
 
     assert discovered["trustTier"] == "ownership_verified"
@@ -99,15 +99,15 @@ def test_the_owner_is_known(audit: dict[str, Any]) -> None:
     assert discovered["info"]["contactEmail"] == "desk@shop.example"
 
 
-def test_an_operator_who_says_nothing_is_told_what_is_missing(reader: httpx.Client, npm_tools: Path) -> None:
-    audit = audited(str(reader.base_url).rstrip("/"), npm_tools)
+def test_missing_owner_is_reported(reader: httpx.Client, npm_tools: Path) -> None:
+    audit = run_audit(str(reader.base_url).rstrip("/"), npm_tools)
 
     assert list_codes(audit) == ["OPENAPI_CONTACT_MISSING", "LEGACY_WELL_KNOWN_FOUND"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"example"], ids=["no body", "empty object", "of the example"])
 @each_service
-def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body: bytes) -> None:
+def test_probe_gets_terms(reader: httpx.Client, service: AnyService, body: bytes) -> None:
     content = json.dumps(service.input_example).encode() if body == b"example" else body
 
     response = reader.post(service.path, content=content, headers={"Content-Type": "application/json"})
@@ -118,7 +118,7 @@ def test_a_probe_gets_the_terms(reader: httpx.Client, service: AnyService, body:
     assert response.headers["Cache-Control"] == "no-store"
 
 
-def test_probe_is_told_what_a_body_needs(reader: httpx.Client) -> None:
+def test_probe_learns_required_body(reader: httpx.Client) -> None:
     response = reader.post("/services/pool-snapshot", json={})
 
     issues = response.json()["error"]["details"]["issues"]
@@ -128,15 +128,13 @@ def test_probe_is_told_what_a_body_needs(reader: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{ }", b" {}\n"])
-def test_probe_with_spaces_gets_the_terms(reader: httpx.Client, body: bytes) -> None:
+def test_probe_with_spaces_gets_terms(reader: httpx.Client, body: bytes) -> None:
     assert reader.post("/services/pool-snapshot", content=body).status_code == 402
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @each_service
-def test_a_probe_of_another_kind_gets_the_description(
-    reader: httpx.Client, service: AnyService, method: str
-) -> None:
+def test_get_probe_gets_description(reader: httpx.Client, service: AnyService, method: str) -> None:
     response = reader.request(method, service.path)
 
     assert response.status_code == 200
@@ -145,7 +143,7 @@ def test_a_probe_of_another_kind_gets_the_description(
 
 
 @each_service
-def test_the_terms_are_such_as_directories_take(reader: httpx.Client, service: AnyService) -> None:
+def test_terms_are_accepted_by_directories(reader: httpx.Client, service: AnyService) -> None:
     header = reader.post(service.path).headers["PAYMENT-REQUIRED"]
 
     offer = decode_header(header)

@@ -1,4 +1,4 @@
-"""Behind a proxy nobody sees the address that is listened on, whatever a client says of itself."""
+"""Requests behind a proxy: no response shows the internal address, whatever headers a client sends."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 
 @pytest.fixture(scope="module")
-def proxied(house_settings: Settings) -> Generator[httpx.Client]:
-    """A client of an API that stands behind a proxy, asked at the address it listens on."""
-    settings = house_settings.model_copy(update={"public_url": PUBLIC, "operator": "desk@shop.example"})
+def proxied_client(api_settings: Settings) -> Generator[httpx.Client]:
+    """A client of an API behind a proxy, sent to its internal address."""
+    settings = api_settings.model_copy(update={"public_url": PUBLIC, "operator": "desk@shop.example"})
     with ExitStack() as open_parts:
         url = open_parts.enter_context(run_in_thread(settings))
         yield open_parts.enter_context(httpx.Client(base_url=url, timeout=30))
 
 
-def everything(response: httpx.Response) -> str:
-    """All that a client sees, with what stands in x402's headers in clear."""
+def response_text(response: httpx.Response) -> str:
+    """Return everything that a client sees, with x402's headers decoded."""
     clear = [
         json.dumps(decode_header(value))
         for name, value in response.headers.items()
@@ -63,56 +63,58 @@ def inner(client: httpx.Client) -> tuple[str, ...]:
     return (where.netloc, f":{where.port}", "127.0.0.1", "localhost")
 
 
-def require_unseen(client: httpx.Client, response: httpx.Response) -> None:
-    seen = everything(response)
+def check_hidden(client: httpx.Client, response: httpx.Response) -> None:
+    seen = response_text(response)
     assert not [word for word in inner(client) if word in seen]
     assert not [word for word in CLAIMED if word in seen]
 
 
-def free_paths(settings: Settings) -> list[str]:
+def list_free_paths(settings: Settings) -> list[str]:
     return [route.path for route in create_routes(settings)]
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("accept", ["*/*", "text/html"])
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])
-def test_no_free_route_shows_the_inner_address(
-    proxied: httpx.Client, house_settings: Settings, headers: dict[str, str], accept: str
+def test_free_routes_hide_internal_address(
+    proxied_client: httpx.Client, api_settings: Settings, headers: dict[str, str], accept: str
 ) -> None:
-    paths = free_paths(house_settings)
+    paths = list_free_paths(api_settings)
 
     for path in [*paths, "/nowhere"]:
-        require_unseen(proxied, proxied.get(path, headers={**headers, "Accept": accept}))
+        check_hidden(proxied_client, proxied_client.get(path, headers={**headers, "Accept": accept}))
     assert len(paths) > 30
 
 
 @each_service
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])
-def test_no_terms_show_the_inner_address(
-    proxied: httpx.Client, service: AnyService, headers: dict[str, str]
+def test_terms_hide_internal_address(
+    proxied_client: httpx.Client, service: AnyService, headers: dict[str, str]
 ) -> None:
-    response = proxied.post(service.path, json=service.input_example, headers=headers)
+    response = proxied_client.post(service.path, json=service.input_example, headers=headers)
 
-    require_unseen(proxied, response)
+    check_hidden(proxied_client, response)
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["resource"]["url"] == PUBLIC + service.path
 
 
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])
-def test_no_refusal_shows_the_inner_address(proxied: httpx.Client, headers: dict[str, str]) -> None:
+def test_refusals_hide_internal_address(proxied_client: httpx.Client, headers: dict[str, str]) -> None:
     path = all_services()[0].path
 
     for response in (
-        proxied.post(path, content=b"{", headers=headers),
-        proxied.post(path, json={"x": 1}, headers=headers),
-        proxied.post(path, json={}, headers={**headers, "PAYMENT-SIGNATURE": "nonsense"}),
-        proxied.delete(path, headers=headers),
-        proxied.options(path, headers={**headers, "Origin": PUBLIC, "Access-Control-Request-Method": "POST"}),
+        proxied_client.post(path, content=b"{", headers=headers),
+        proxied_client.post(path, json={"x": 1}, headers=headers),
+        proxied_client.post(path, json={}, headers={**headers, "PAYMENT-SIGNATURE": "nonsense"}),
+        proxied_client.delete(path, headers=headers),
+        proxied_client.options(
+            path, headers={**headers, "Origin": PUBLIC, "Access-Control-Request-Method": "POST"}
+        ),
     ):
-        require_unseen(proxied, response)
+        check_hidden(proxied_client, response)
 
 
 @pytest.mark.parametrize("headers", [{}, SAID], ids=["plain", "claiming"])
-def test_mcp_does_not_show_the_inner_address(proxied: httpx.Client, headers: dict[str, str]) -> None:
+def test_mcp_hides_internal_address(proxied_client: httpx.Client, headers: dict[str, str]) -> None:
     service = all_services()[0]
     calling = {"name": service.slug, "arguments": service.input_example}
 
@@ -120,12 +122,12 @@ def test_mcp_does_not_show_the_inner_address(proxied: httpx.Client, headers: dic
     for number, (method, params) in enumerate(asked.items()):
         message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         accepted = {"Accept": "application/json, text/event-stream"}
-        response = proxied.post("/mcp", json=message, headers={**headers, **accepted})
+        response = proxied_client.post("/mcp", json=message, headers={**headers, **accepted})
         assert response.status_code == 200
         assert "result" in response.json(), response.text
-        require_unseen(proxied, response)
+        check_hidden(proxied_client, response)
 
 
-def test_the_inner_address_would_be_noticed(reader: httpx.Client) -> None:
+def test_internal_address_would_be_detected(reader: httpx.Client) -> None:
     with pytest.raises(AssertionError):
-        require_unseen(reader, reader.get("/openapi.json"))
+        check_hidden(reader, reader.get("/openapi.json"))

@@ -17,15 +17,15 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;
 SITE = "https://shop.example"
 
 
-def asked_for(reader: httpx.Client, accept: str) -> str:
+def negotiate_type(reader: httpx.Client, accept: str) -> str:
     return reader.get("/", headers={"Accept": accept}).headers["Content-Type"].partition(";")[0]
 
 
 @pytest.mark.parametrize(
     "accept", [BROWSER, "text/html", "TEXT/HTML;q=0.5", "application/json;q=0.4, text/html;q=0.5"]
 )
-def test_who_prefers_html_gets_html(reader: httpx.Client, accept: str) -> None:
-    assert asked_for(reader, accept) == "text/html"
+def test_preferred_html_is_sent(reader: httpx.Client, accept: str) -> None:
+    assert negotiate_type(reader, accept) == "text/html"
 
 
 @pytest.mark.parametrize(
@@ -43,23 +43,23 @@ def test_who_prefers_html_gets_html(reader: httpx.Client, accept: str) -> None:
         ";;,,q=1",
     ],
 )
-def test_everybody_else_gets_json(reader: httpx.Client, accept: str) -> None:
-    assert asked_for(reader, accept) == "application/json"
+def test_json_is_default(reader: httpx.Client, accept: str) -> None:
+    assert negotiate_type(reader, accept) == "application/json"
 
 
-def test_a_weight_is_between_nothing_and_one() -> None:
+def test_invalid_weight_is_ignored() -> None:
     assert not is_preferred("text/html;q=7, application/json;q=0.1", "text/html", "application/json")
     assert not is_preferred("text/html;q=inf", "text/html", "application/json")
 
 
 @pytest.mark.parametrize("accept", [BROWSER, "*/*"])
-def test_caches_are_told_that_it_differs(reader: httpx.Client, accept: str) -> None:
+def test_response_varies_by_accept(reader: httpx.Client, accept: str) -> None:
     response = reader.get("/", headers={"Accept": accept})
 
     assert "Accept" in [name.strip() for name in response.headers["Vary"].split(",")]
 
 
-def test_the_page_says_what_the_json_says(reader: httpx.Client) -> None:
+def test_page_and_json_agree(reader: httpx.Client) -> None:
     index = reader.get("/").json()
 
     page = reader.get("/", headers={"Accept": BROWSER}).text
@@ -69,7 +69,7 @@ def test_the_page_says_what_the_json_says(reader: httpx.Client) -> None:
     assert re.findall(r'<a href="([^"]+)"', page) == list(index["links"].values())
 
 
-def test_the_page_has_what_directories_look_for(reader: httpx.Client) -> None:
+def test_page_has_metadata_for_directories(reader: httpx.Client) -> None:
     page = reader.get("/", headers={"Accept": BROWSER}).text
 
     assert re.search(r"<title>[^<]{10,}</title>", page)
@@ -80,7 +80,7 @@ def test_the_page_has_what_directories_look_for(reader: httpx.Client) -> None:
 
 
 @pytest.mark.extended
-def test_the_page_is_valid_html(reader: httpx.Client, npm_tools: Path) -> None:
+def test_page_is_valid_html(reader: httpx.Client, npm_tools: Path) -> None:
     page = reader.get("/", headers={"Accept": BROWSER}).text
     tool = npm_tools / "node_modules" / ".bin" / "html-validate"
 
@@ -97,7 +97,7 @@ def test_the_page_is_valid_html(reader: httpx.Client, npm_tools: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_page_may_load_its_icon_and_nothing_else(reader: httpx.Client) -> None:
+def test_page_loads_only_its_icon(reader: httpx.Client) -> None:
     response = reader.get("/", headers={"Accept": BROWSER})
 
     policy = response.headers["Content-Security-Policy"]
@@ -112,30 +112,30 @@ def test_the_page_may_load_its_icon_and_nothing_else(reader: httpx.Client) -> No
     ("path", "media_type", "start"),
     [("/favicon.ico", "image/x-icon", b"\0\0\1\0"), ("/favicon.svg", "image/svg+xml", b"<svg")],
 )
-def test_the_icon_is_there(reader: httpx.Client, path: str, media_type: str, start: bytes) -> None:
+def test_icon_is_served(reader: httpx.Client, path: str, media_type: str, start: bytes) -> None:
     response = reader.get(path)
 
     assert response.headers["Content-Type"] == media_type
     assert response.content.startswith(start)
 
 
-def links(header: str) -> dict[str, str]:
+def parse_links(header: str) -> dict[str, str]:
     return {relation: target for target, relation in re.findall(r'<([^>]+)>; rel="([^"]+)"', header)}
 
 
-def test_machines_are_led_to_the_description(reader: httpx.Client) -> None:
-    found = links(reader.head("/").headers["Link"])
+def test_links_lead_machines_to_description(reader: httpx.Client) -> None:
+    found = parse_links(reader.head("/").headers["Link"])
 
     assert set(found) == {"service-desc", "status"}
     assert {reader.get(target).status_code for target in found.values()} == {200}
 
 
-def test_where_there_is_a_website_it_is_linked(api: ApiFactory, settings: Settings) -> None:
+def test_configured_website_is_linked(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"site_url": SITE}))
 
     response = client.get("/")
 
-    found = links(response.headers["Link"])
+    found = parse_links(response.headers["Link"])
     assert found["describedby"] == f"{SITE}/llms.txt"
     assert found["api-catalog"] == f"{SITE}/.well-known/api-catalog"
     assert found["service-doc"] == f"{SITE}/"
@@ -145,7 +145,7 @@ def test_where_there_is_a_website_it_is_linked(api: ApiFactory, settings: Settin
     assert f'<meta property="og:image" content="{SITE}/social/home.png">' in page
 
 
-def test_an_address_cannot_break_out_of_the_page(api: ApiFactory, settings: Settings) -> None:
+def test_page_escapes_addresses(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"site_url": 'https://shop.example"><script>alert(1)</script>'}))
 
     page = client.get("/", headers={"Accept": BROWSER}).text

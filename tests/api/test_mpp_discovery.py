@@ -15,11 +15,11 @@ from centgate.settings import Settings
 
 
 def build_document(**settings: Any) -> dict[str, Any]:
-    """Build the document of a deployment with these settings, as JSON carries it."""
+    """Build the OpenAPI document of a deployment with these settings, after a round trip through JSON."""
     return json.loads(json.dumps(openapi_document(all_services(), Settings(**settings))))
 
 
-def test_a_deployment_with_mpp_offers_both_protocols() -> None:
+def test_deployment_with_mpp_offers_both_protocols() -> None:
     document = build_document(pay_to=DEFAULT_PAYEE, **MPP_SETTINGS)
     assert not list(OpenAPIV31SpecValidator(document).iter_errors())
     token = Settings().token.address
@@ -36,7 +36,7 @@ def test_a_deployment_with_mpp_offers_both_protocols() -> None:
     assert document["components"]["securitySchemes"]["MachinePayments"]["scheme"] == "Payment"
 
 
-def test_a_deployment_without_mpp_does_not_mention_it() -> None:
+def test_deployment_without_mpp_does_not_mention_it() -> None:
     without_payments = build_document(**MPP_SETTINGS)
     for document in (build_document(pay_to=DEFAULT_PAYEE), without_payments):
         text = json.dumps(document)

@@ -1,4 +1,4 @@
-"""The OpenAPI document is valid, complete, and says what the server does."""
+"""The OpenAPI document is valid and complete, and describes the server's responses."""
 
 # jsonschema is typed in part
 # pyright: reportUnknownMemberType=false
@@ -49,30 +49,30 @@ each_service = pytest.mark.parametrize("service", all_services(), ids=lambda ser
 
 @pytest.fixture(scope="session")
 def document(reader: httpx.Client) -> dict[str, Any]:
-    """The document as it is served."""
+    """The served document."""
     return reader.get("/openapi.json").json()
 
 
-def told(**given: Any) -> dict[str, Any]:
-    """The document of a deployment that is set up so."""
+def build_document(**given: Any) -> dict[str, Any]:
+    """Return the document of a deployment with these settings."""
     written: dict[str, Any] = json.loads(
         json.dumps(openapi_document(all_services(), Settings(pay_to=DEFAULT_PAYEE, **given)))
     )
     return written
 
 
-def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+def list_operations(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [path[method] for path in document["paths"].values() for method in METHODS if method in path]
 
 
 def schema_at(document: dict[str, Any], *pointer: str) -> Draft202012Validator:
-    """A validator for the schema that lies at a place in the document."""
+    """Return a validator for the schema at a pointer in the document."""
     place = "/".join(part.replace("~", "~0").replace("/", "~1") for part in pointer)
     return Draft202012Validator({**document, "$ref": f"#/{place}"})
 
 
-def answer_schema(document: dict[str, Any], path: str, method: str, status: int) -> Draft202012Validator:
-    """A validator for what an operation answers with a status."""
+def response_schema(document: dict[str, Any], path: str, method: str, status: int) -> Draft202012Validator:
+    """Return a validator for the response of an operation with a status."""
     response = document["paths"][path][method]["responses"][str(status)]
     place = ["paths", path, method, "responses", str(status)]
     if "$ref" in response:
@@ -80,15 +80,15 @@ def answer_schema(document: dict[str, Any], path: str, method: str, status: int)
     return schema_at(document, *place, "content", "application/json", "schema")
 
 
-def test_the_document_is_openapi_3_1(document: dict[str, Any]) -> None:
+def test_document_is_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["openapi"].startswith("3.1.")
 
 
-def test_the_document_is_valid(document: dict[str, Any]) -> None:
+def test_document_is_valid(document: dict[str, Any]) -> None:
     assert not list(OpenAPIV31SpecValidator(document).iter_errors())
 
 
-def test_a_document_with_a_fault_would_be_noticed(document: dict[str, Any]) -> None:
+def test_fault_in_document_would_be_detected(document: dict[str, Any]) -> None:
     faulty: dict[str, Any] = {**document, "paths": {"/x": {"get": {"responses": {"200": {}}}}}}
 
     assert list(OpenAPIV31SpecValidator(faulty).iter_errors())
@@ -100,7 +100,7 @@ def test_every_paid_route_is_described(document: dict[str, Any]) -> None:
     assert paid == {service.path for service in all_services()}
 
 
-def test_what_is_paid_is_a_post_to_a_service_and_nothing_else(document: dict[str, Any]) -> None:
+def test_only_service_posts_are_paid(document: dict[str, Any]) -> None:
     priced = {
         (method, path)
         for path, item in document["paths"].items()
@@ -111,7 +111,7 @@ def test_what_is_paid_is_a_post_to_a_service_and_nothing_else(document: dict[str
     assert priced == {("post", service.path) for service in all_services()}
 
 
-def test_no_operation_wants_an_account(document: dict[str, Any]) -> None:
+def test_no_operation_requires_account(document: dict[str, Any]) -> None:
     for path, item in document["paths"].items():
         wanted: list[Any] = [{"siwx": []}] if path in SIGNED_IN else []
         assert [item[method]["security"] for method in METHODS if method in item] == [wanted] * len(item)
@@ -123,31 +123,31 @@ def test_every_free_route_is_described(document: dict[str, Any]) -> None:
     assert free == {*FREE, "/services/{slug}", "/status.json"}
 
 
-def test_a_free_route_that_needs_the_database_lists_its_failure(document: dict[str, Any]) -> None:
+def test_free_route_with_database_lists_its_failure(document: dict[str, Any]) -> None:
     for path in ("/status.json", *SIGNED_IN):
         assert "500" in document["paths"][path]["get"]["responses"], path
 
 
-def test_the_services_that_can_be_described_are_named(document: dict[str, Any]) -> None:
+def test_unavailable_services_are_named(document: dict[str, Any]) -> None:
     slug = document["paths"]["/services/{slug}"]["get"]["parameters"][0]["schema"]
 
     assert slug["enum"] == [service.slug for service in all_services()]
 
 
 def test_operation_ids_are_unique(document: dict[str, Any]) -> None:
-    ids = Counter(operation["operationId"] for operation in operations(document))
+    ids = Counter(operation["operationId"] for operation in list_operations(document))
 
     assert set(ids.values()) == {1}
 
 
-def test_every_operation_has_a_tag_that_is_explained(document: dict[str, Any]) -> None:
+def test_every_operation_has_described_tag(document: dict[str, Any]) -> None:
     explained = {tag["name"] for tag in document["tags"]}
 
-    assert {tag for operation in operations(document) for tag in operation["tags"]} == explained
+    assert {tag for operation in list_operations(document) for tag in operation["tags"]} == explained
 
 
 @each_service
-def test_a_paid_route_says_what_it_costs(document: dict[str, Any], service: AnyService) -> None:
+def test_paid_route_states_price(document: dict[str, Any], service: AnyService) -> None:
     info = document["paths"][service.path]["post"]["x-payment-info"]
 
     assert info["price"] == {"mode": "fixed", "currency": "USD", "amount": "0.01"}
@@ -155,14 +155,14 @@ def test_a_paid_route_says_what_it_costs(document: dict[str, Any], service: AnyS
 
 
 @each_service
-def test_a_paid_route_lists_every_status_there_is(document: dict[str, Any], service: AnyService) -> None:
+def test_paid_route_lists_every_status(document: dict[str, Any], service: AnyService) -> None:
     responses = document["paths"][service.path]["post"]["responses"]
 
     assert set(responses) == {"200"} | {str(meaning.status) for meaning in ERROR_SPECS.values()}
 
 
 @each_service
-def test_the_example_of_a_request_fits_its_schema(document: dict[str, Any], service: AnyService) -> None:
+def test_request_example_fits_schema(document: dict[str, Any], service: AnyService) -> None:
     content = document["paths"][service.path]["post"]["requestBody"]["content"]["application/json"]
 
     place = ("paths", service.path, "post", "requestBody", "content", "application/json", "schema")
@@ -170,16 +170,16 @@ def test_the_example_of_a_request_fits_its_schema(document: dict[str, Any], serv
 
 
 @each_service
-def test_the_example_of_an_answer_fits_its_schema(document: dict[str, Any], service: AnyService) -> None:
+def test_response_example_fits_schema(document: dict[str, Any], service: AnyService) -> None:
     content = document["paths"][service.path]["post"]["responses"]["200"]["content"]["application/json"]
 
-    answer_schema(document, service.path, "post", 200).validate(content["example"])
+    response_schema(document, service.path, "post", 200).validate(content["example"])
 
 
 @each_service
-def test_the_schema_of_an_answer_is_no_empty_promise(document: dict[str, Any], service: AnyService) -> None:
+def test_response_schema_is_not_empty(document: dict[str, Any], service: AnyService) -> None:
     content = document["paths"][service.path]["post"]["responses"]["200"]["content"]["application/json"]
-    schema = answer_schema(document, service.path, "post", 200)
+    schema = response_schema(document, service.path, "post", 200)
 
     for field in content["example"]["data"]:
         data = {name: value for name, value in content["example"]["data"].items() if name != field}
@@ -187,34 +187,30 @@ def test_the_schema_of_an_answer_is_no_empty_promise(document: dict[str, Any], s
 
 
 @each_service
-def test_a_refusal_fits_its_schema(
-    document: dict[str, Any], reader: httpx.Client, service: AnyService
-) -> None:
+def test_refusal_fits_schema(document: dict[str, Any], reader: httpx.Client, service: AnyService) -> None:
     invalid = reader.post(service.path, json=[])
     probe = reader.post(service.path, json={})
     unpaid = reader.post(service.path, json=service.input_example)
 
-    answer_schema(document, service.path, "post", 400).validate(invalid.json())
-    answer_schema(document, service.path, "post", 402).validate(unpaid.json())
-    answer_schema(document, service.path, "post", 402).validate(probe.json())
+    response_schema(document, service.path, "post", 400).validate(invalid.json())
+    response_schema(document, service.path, "post", 402).validate(unpaid.json())
+    response_schema(document, service.path, "post", 402).validate(probe.json())
     assert (invalid.status_code, unpaid.status_code, probe.status_code) == (400, 402, 402)
 
 
 @each_service
-def test_what_a_paid_request_gets_fits_its_schema(
+def test_paid_response_fits_schema(
     document: dict[str, Any], reader: httpx.Client, buyer: Buyer, service: AnyService
 ) -> None:
     payment = sign_payment(reader, buyer, service.path, service.input_example)
 
     response = pay(reader, payment, service.path, service.input_example)
 
-    answer_schema(document, service.path, "post", response.status_code).validate(response.json())
+    response_schema(document, service.path, "post", response.status_code).validate(response.json())
 
 
 @pytest.mark.parametrize("path", FREE)
-def test_what_a_free_route_answers_fits_its_description(
-    document: dict[str, Any], reader: httpx.Client, path: str
-) -> None:
+def test_free_response_fits_description(document: dict[str, Any], reader: httpx.Client, path: str) -> None:
     response = reader.get(path)
 
     described = document["paths"][path]["get"]["responses"]["200"]["content"]
@@ -224,7 +220,7 @@ def test_what_a_free_route_answers_fits_its_description(
 
 
 @pytest.mark.parametrize("code", ERROR_SPECS)
-def test_every_error_has_an_example_that_fits_its_schema(document: dict[str, Any], code: str) -> None:
+def test_every_error_example_fits_schema(document: dict[str, Any], code: str) -> None:
     described = {
         name: (place, example["value"])
         for place, response in document["components"]["responses"].items()
@@ -237,21 +233,19 @@ def test_every_error_has_an_example_that_fits_its_schema(document: dict[str, Any
     schema_at(document, *schema).validate(example)
 
 
-def test_the_example_of_a_402_has_the_terms_of_this_deployment(
-    document: dict[str, Any], reader: httpx.Client
-) -> None:
+def test_402_example_has_terms_of_deployment(document: dict[str, Any], reader: httpx.Client) -> None:
     examples = document["components"]["responses"]["PaymentRequired"]["content"]["application/json"][
         "examples"
     ]
 
     real = reader.post("/services/token-risk").json()["error"]
-    del real["details"]["issues"]  # an empty body, as sent here, is told what it lacks
+    del real["details"]["issues"]  # an empty body, as sent here, is described in the message
 
     assert examples["payment_required"]["value"]["error"] == real
 
 
 @each_service
-def test_the_headers_of_payment_are_described(document: dict[str, Any], service: AnyService) -> None:
+def test_payment_headers_are_described(document: dict[str, Any], service: AnyService) -> None:
     responses = document["paths"][service.path]["post"]["responses"]
     unpaid = document["components"]["responses"][responses["402"]["$ref"].rpartition("/")[2]]
 
@@ -270,34 +264,34 @@ def test_the_headers_of_payment_are_described(document: dict[str, Any], service:
         ("shop.example", {"name": "shop.example"}),
     ],
 )
-def test_the_operator_is_whom_to_contact(operator: str, contact: dict[str, str]) -> None:
-    assert told(operator=operator)["info"]["contact"] == contact
+def test_operator_is_contact(operator: str, contact: dict[str, str]) -> None:
+    assert build_document(operator=operator)["info"]["contact"] == contact
 
 
-def test_what_the_operator_has_not_set_is_not_there() -> None:
-    bare = told()
+def test_unset_settings_are_left_out() -> None:
+    bare = build_document()
 
     absent = {"externalDocs", "x-agentcash-guidance", "x-agentcash-provenance", "x-discovery"}
     assert not absent & bare.keys()
     assert "contact" not in bare["info"]
 
 
-def test_the_website_is_where_to_read_on() -> None:
-    document = told(site_url="https://shop.example/")
+def test_website_is_external_documentation() -> None:
+    document = build_document(site_url="https://shop.example/")
 
     assert document["externalDocs"]["url"] == "https://shop.example"
     assert document["x-agentcash-guidance"] == {"llmsTxtUrl": "https://shop.example/llms.txt"}
 
 
-def test_proofs_of_ownership_stand_where_directories_look() -> None:
-    document = told(ownership_proofs=PROOFS)
+def test_ownership_proofs_are_where_directories_look() -> None:
+    document = build_document(ownership_proofs=PROOFS)
 
     assert document["x-agentcash-provenance"] == {"ownershipProofs": list(PROOFS)}
     assert document["x-discovery"] == {"ownershipProofs": list(PROOFS)}
 
 
-def test_a_document_with_everything_set_is_valid() -> None:
-    document = told(
+def test_document_with_all_settings_is_valid() -> None:
+    document = build_document(
         operator="desk@shop.example",
         site_url="https://shop.example",
         public_url="https://api.shop.example",
@@ -311,17 +305,17 @@ def test_guidance_is_short(document: dict[str, Any]) -> None:
     assert 0 < len(document["info"]["x-guidance"]) < 4000
 
 
-def test_the_server_is_the_public_address(api: ApiFactory, settings: Settings) -> None:
+def test_server_is_public_url(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
 
     assert client.get("/openapi.json").json()["servers"] == [{"url": "https://api.shop.example"}]
 
 
-def test_the_server_is_where_it_listens_unless_set(document: dict[str, Any], reader: httpx.Client) -> None:
+def test_server_defaults_to_listening_address(document: dict[str, Any], reader: httpx.Client) -> None:
     assert document["servers"] == [{"url": str(reader.base_url).rstrip("/")}]
 
 
-def test_no_reference_leads_nowhere(document: dict[str, Any]) -> None:
+def test_every_reference_resolves(document: dict[str, Any]) -> None:
     text = json.dumps(document)
     components = document["components"]
     defined = {f"#/components/{kind}/{name}" for kind, named in components.items() for name in named}
@@ -332,9 +326,7 @@ def test_no_reference_leads_nowhere(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("npx") is None, reason="npx is not installed")
-def test_the_document_passes_the_recommended_ruleset_of_redocly(
-    document: dict[str, Any], tmp_path: Path
-) -> None:
+def test_document_passes_redocly_ruleset(document: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
     quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
     redocly = ["npx", "--yes", REDOCLY]
@@ -356,7 +348,7 @@ def test_the_document_passes_the_recommended_ruleset_of_redocly(
     assert "warning" not in (lint.stdout + lint.stderr).lower().replace("deprecation warning", "")
 
 
-def test_sample_answers_name_the_sources_they_cite(document: dict[str, Any]) -> None:
+def test_sample_answers_name_cited_sources(document: dict[str, Any]) -> None:
     post = document["paths"]["/services/token-risk"]["post"]
     sample = post["responses"]["200"]["content"]["application/json"]["example"]
 

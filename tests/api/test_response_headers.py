@@ -1,4 +1,4 @@
-"""Headers of all responses, and documents that are not sent twice."""
+"""Headers of all responses, conditional requests, and compression."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_no_response_is_sniffed(reader: httpx.Client, method: str, path: str, st
     assert "Strict-Transport-Security" not in response.headers
 
 
-def test_behind_tls_browsers_keep_to_it(api: ApiFactory, settings: Settings) -> None:
+def test_hsts_is_sent_behind_tls(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.example.org"}))
 
     values = [client.get(path).headers["Strict-Transport-Security"] for path in ("/services", "/nowhere")]
@@ -52,7 +52,7 @@ DOCUMENTS = (
 
 @pytest.mark.parametrize("path", DOCUMENTS)
 @pytest.mark.parametrize("spelling", ["{tag}", "W/{tag}", '"other", {tag}', "*"])
-def test_a_known_document_is_not_sent_again(reader: httpx.Client, path: str, spelling: str) -> None:
+def test_unchanged_document_is_304(reader: httpx.Client, path: str, spelling: str) -> None:
     tag = reader.get(path).headers["ETag"]
 
     response = reader.get(path, headers={"If-None-Match": spelling.format(tag=tag)})
@@ -60,7 +60,7 @@ def test_a_known_document_is_not_sent_again(reader: httpx.Client, path: str, spe
     assert (response.status_code, response.content, response.headers["ETag"]) == (304, b"", tag)
 
 
-def test_another_document_is_sent(reader: httpx.Client) -> None:
+def test_changed_document_is_sent(reader: httpx.Client) -> None:
     assert reader.get("/services", headers={"If-None-Match": '"other"'}).status_code == 200
 
 
@@ -76,12 +76,12 @@ def test_head_is_get_without_content(reader: httpx.Client, path: str, coding: st
 
 
 def select_headers(response: httpx.Response) -> list[tuple[str, str]]:
-    """All headers but those of the moment."""
+    """Return the headers that do not change with time."""
     return [(name, value) for name, value in response.headers.items() if name not in ("date", "x-request-id")]
 
 
 def fetch_raw(reader: httpx.Client, path: str, **headers: str) -> tuple[httpx.Response, bytes]:
-    """A response with its bytes as they were sent."""
+    """Return a response with its bytes before decompression."""
     with reader.stream("GET", path, headers=headers) as response:
         return response, b"".join(response.iter_raw())
 
@@ -99,13 +99,13 @@ def test_large_documents_are_compressed(reader: httpx.Client, path: str) -> None
 
 
 @pytest.mark.parametrize("accepted", ["", "identity", "br", "gzip;q=0", "*;q=0", "gzip;q=0, *"])
-def test_only_those_who_accept_it_get_it_compressed(reader: httpx.Client, accepted: str) -> None:
+def test_compression_needs_accept_encoding(reader: httpx.Client, accepted: str) -> None:
     response, _ = fetch_raw(reader, "/openapi.json", **{"Accept-Encoding": accepted})
 
     assert "Content-Encoding" not in response.headers
 
 
-def test_each_coding_has_a_tag_of_its_own(reader: httpx.Client) -> None:
+def test_each_coding_has_its_own_etag(reader: httpx.Client) -> None:
     tag = reader.get("/services", headers={"Accept-Encoding": "gzip"}).headers["ETag"]
 
     known = reader.get("/services", headers={"Accept-Encoding": "gzip", "If-None-Match": tag})
@@ -115,7 +115,7 @@ def test_each_coding_has_a_tag_of_its_own(reader: httpx.Client) -> None:
     assert "Accept-Encoding" in known.headers["Vary"]
 
 
-def test_the_index_differs_by_type_and_is_small(reader: httpx.Client) -> None:
+def test_index_varies_by_type_and_is_small(reader: httpx.Client) -> None:
     index, page = (reader.get("/", headers={"Accept": kind}) for kind in ("*/*", "text/html"))
 
     assert index.headers["ETag"] != page.headers["ETag"]
@@ -123,7 +123,7 @@ def test_the_index_differs_by_type_and_is_small(reader: httpx.Client) -> None:
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
 
 
-def test_paid_answers_are_sent_as_they_are_stored(client: httpx.Client, buyer: Buyer) -> None:
+def test_paid_answers_are_sent_as_stored(client: httpx.Client, buyer: Buyer) -> None:
     response = pay(client, sign_payment(client, buyer))
 
     assert "gzip" in response.request.headers["Accept-Encoding"]

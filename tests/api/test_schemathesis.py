@@ -1,4 +1,4 @@
-"""The server does what its OpenAPI document says, asked with whatever the document allows and forbids."""
+"""The server conforms to its OpenAPI document, for generated valid and invalid requests."""
 
 # schemathesis is typed in part
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -39,25 +39,25 @@ CONFIG = schemathesis.Config.from_dict(
                 {
                     "include-path": path,
                     "checks": {
-                        # what is not signed is asked for a signature
+                        # without a signature, a signature is requested
                         "missing_required_header": {"enabled": False},
                         "negative_data_rejection": {"expected-statuses": ["400", "402", "404", "405"]},
-                        # a cursor is one of the server's own, which no schema can say
+                        # a cursor is issued by the server, which no schema can express
                         "positive_data_acceptance": {"expected-statuses": ["200", "400", "402"]},
                     },
                 }
                 for path in ("/payments", "/payments/{transaction}")
             ),
             {
-                # browsers read more as an address than a pattern can say, such as a host of one number
+                # browsers accept more as an address than a pattern can express, such as a host of one number
                 "include-path": "/services/phishing-check",
                 "checks": {"negative_data_rejection": {"expected-statuses": ["400", "402", "404", "405"]}},
             },
         ],
         "checks": {
-            # what is allowed is answered, or asked to be paid for; never called invalid
+            # valid requests are answered or get a 402; never called invalid
             "positive_data_acceptance": {"expected-statuses": ["200", "402"]},
-            # what is forbidden is called invalid before money is mentioned
+            # invalid requests are refused before the 402
             "negative_data_rejection": {"expected-statuses": ["400", "404", "405"]},
         },
     }
@@ -70,19 +70,19 @@ SETTINGS = settings(
 )
 
 
-def without_length_of_patterns(schema: Any) -> Any:
+def remove_pattern_lengths(schema: Any) -> Any:
     """Return a schema whose strings with a pattern may have any length.
 
-    To find one that keeps to the pattern of a URL and is too long takes some seconds for each service; other
-    tests send such a URL.
+    Generating one that matches the pattern of a URL and is too long takes some seconds for each service;
+    other tests send such a URL.
     """
     if isinstance(schema, list):
-        return [without_length_of_patterns(each) for each in cast("list[Any]", schema)]
+        return [remove_pattern_lengths(each) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     members = cast("dict[str, Any]", schema)
     left_out = "maxLength" if members.keys() & {"pattern", "then"} else None
-    return {name: without_length_of_patterns(each) for name, each in members.items() if name != left_out}
+    return {name: remove_pattern_lengths(each) for name, each in members.items() if name != left_out}
 
 
 def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> None:
@@ -91,9 +91,9 @@ def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> No
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])
-def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -> None:
+def test_operations_conform_to_description(path: str, reader: httpx.Client) -> None:
     # built here and not by `schema.parametrize`: that builds the tests of all paths in every worker
-    document = without_length_of_patterns({**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}})
+    document = remove_pattern_lengths({**DOCUMENT, "paths": {path: DOCUMENT["paths"][path]}})
     tests = get_all_tests(
         schema=schemathesis.openapi.from_dict(document, config=CONFIG),
         test_func=validate_responses,
@@ -107,7 +107,7 @@ def test_operations_keep_to_their_description(path: str, reader: httpx.Client) -
         check(reader=reader)
 
 
-def test_the_description_is_the_one_that_is_served(reader: httpx.Client) -> None:
+def test_tested_description_is_the_served_one(reader: httpx.Client) -> None:
     served = reader.get("/openapi.json").json()
 
     assert {**served, "servers": None} == {**DOCUMENT, "servers": None}

@@ -1,6 +1,6 @@
 """The contract with buyers: every service that is sold keeps its place, path, cache time and answer.
 
-All other tests derive from the catalogue what it lists. A new service may stand anywhere in it; it gets its
+All other tests derive the services from the catalogue. A new service may have any place in it; it gets its
 line here once buyers rely on it.
 """
 
@@ -59,11 +59,11 @@ def entries(reader: httpx.Client) -> dict[str, dict[str, Any]]:
     return {slug: reader.get(f"/services/{slug}").json() for slug in slugs if slug in SOLD}
 
 
-def test_every_sold_service_is_listed_in_its_order(entries: dict[str, dict[str, Any]]) -> None:
+def test_every_sold_service_is_listed_in_order(entries: dict[str, dict[str, Any]]) -> None:
     assert list(entries) == list(SOLD)
 
 
-def test_path_cache_time_and_fields_are_those_of_the_contract(entries: dict[str, dict[str, Any]]) -> None:
+def test_path_cache_time_and_fields_match_contract(entries: dict[str, dict[str, Any]]) -> None:
     for slug, (path, cache_seconds, fields) in SOLD.items():
         entry, sold_fields = entries[slug], fields.split()
         assert (entry["path"], entry["cacheSeconds"]) == (path, cache_seconds)
@@ -71,7 +71,7 @@ def test_path_cache_time_and_fields_are_those_of_the_contract(entries: dict[str,
         assert entry["outputFields"][: len(sold_fields)] == sold_fields
 
 
-def test_the_first_seven_are_about_chains_and_the_others_about_the_web(
+def test_first_seven_are_crypto_and_others_web(
     entries: dict[str, dict[str, Any]],
 ) -> None:
     categories = {slug: entry["category"] for slug, entry in entries.items()}
@@ -79,7 +79,7 @@ def test_the_first_seven_are_about_chains_and_the_others_about_the_web(
     assert categories == {slug: f"{'crypto' if slug in CRYPTO else 'web'}-context" for slug in SOLD}
 
 
-def test_all_but_the_searches_work_without_a_key(entries: dict[str, dict[str, Any]]) -> None:
+def test_only_searches_need_key(entries: dict[str, dict[str, Any]]) -> None:
     unavailable = {
         slug for slug, entry in entries.items() if not ServiceDetail.model_validate(entry).available
     }
@@ -87,7 +87,7 @@ def test_all_but_the_searches_work_without_a_key(entries: dict[str, dict[str, An
     assert unavailable == NEED_A_KEY
 
 
-def test_every_sold_web_service_refuses_options_that_cost_more() -> None:
+def test_web_services_refuse_options_that_cost_more() -> None:
     refusing = {service.slug for service in all_services() if service.refused_options.names}
 
     assert set(SOLD) - set(CRYPTO) <= refusing

@@ -10,7 +10,7 @@ from centgate.client.tools import TOOL_FLAVOURS, ToolFlavour, build_tool
 
 
 @pytest.mark.parametrize("flavour", TOOL_FLAVOURS)
-def test_services_that_can_be_bought_are_given_as_tools(client: httpx.Client, flavour: ToolFlavour) -> None:
+def test_purchasable_services_are_given_as_tools(client: httpx.Client, flavour: ToolFlavour) -> None:
     listed = [each["slug"] for each in client.get("/services").json()["services"]]
     details = [ServiceDetail.model_validate(client.get(f"/services/{slug}").json()) for slug in listed]
 
@@ -28,7 +28,7 @@ def test_services_that_can_be_bought_are_given_as_tools(client: httpx.Client, fl
 
 
 @pytest.mark.parametrize("query", ["format=llama", "format=", "format=openai&format=gemini"])
-def test_another_format_is_refused(client: httpx.Client, query: str) -> None:
+def test_unknown_format_is_refused(client: httpx.Client, query: str) -> None:
     error = client.get(f"/services?{query}").json()["error"]
 
     assert error["code"] == "validation_error"

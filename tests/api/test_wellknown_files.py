@@ -29,13 +29,13 @@ pytestmark = pytest.mark.extended
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An operator's folder, empty yet."""
+    """An operator's folder, empty."""
     made = tmp_path / "well-known"
     made.mkdir()
     return made
 
 
-def test_the_api_serves_a_file_as_it_is(api: ApiFactory, settings: Settings, folder: Path) -> None:
+def test_file_is_served_unchanged(api: ApiFactory, settings: Settings, folder: Path) -> None:
     (folder / "402index-verify.txt").write_bytes(b"f00d\xff\n")
     client = api(settings.model_copy(update={"well_known": folder}))
 
@@ -68,7 +68,7 @@ def test_files_are_read_once(api: ApiFactory, settings: Settings, folder: Path) 
         ("a.exe", "text/plain; charset=utf-8"),
     ],
 )
-def test_the_type_is_by_the_suffix(folder: Path, name: str, media_type: str) -> None:
+def test_type_follows_suffix(folder: Path, name: str, media_type: str) -> None:
     (folder / name).write_text("x")
 
     (file,) = read_wellknown_files(folder)
@@ -76,7 +76,7 @@ def test_the_type_is_by_the_suffix(folder: Path, name: str, media_type: str) -> 
     assert (file.name, file.path, file.media_type) == (name, f"/.well-known/{name}", media_type)
 
 
-def test_without_a_folder_there_are_no_files() -> None:
+def test_without_folder_there_are_no_files() -> None:
     assert read_wellknown_files(None) == ()
 
 
@@ -87,7 +87,7 @@ def test_hidden_files_stay_hidden(folder: Path) -> None:
     assert read_wellknown_files(folder) == ()
 
 
-def test_a_folder_of_links_within_itself_is_served(folder: Path) -> None:
+def test_folder_of_internal_links_is_served(folder: Path) -> None:
     """As container platforms mount configuration."""
     (folder / "..2026").mkdir()
     (folder / "..2026" / "proof.txt").write_text("x")
@@ -97,7 +97,7 @@ def test_a_folder_of_links_within_itself_is_served(folder: Path) -> None:
     assert [file.name for file in read_wellknown_files(folder)] == ["proof.txt"]
 
 
-def test_as_much_as_is_allowed_is_served(folder: Path) -> None:
+def test_maximum_size_and_number_are_served(folder: Path) -> None:
     for number in range(MAX_FILES):
         (folder / f"{number}.txt").write_bytes(b"x")
     (folder / "0.txt").write_bytes(b"x" * MAX_FILE_BYTES)
@@ -109,7 +109,7 @@ def test_as_much_as_is_allowed_is_served(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["with space.txt", "umlaut-ä.txt", "per%20cent.txt", "a+b", "x" * 101, "{a}"]
 )
-def test_a_name_with_other_characters_is_refused(folder: Path, name: str) -> None:
+def test_other_characters_in_name_are_refused(folder: Path, name: str) -> None:
     (folder / name).write_text("x")
 
     with pytest.raises(UnservableFile, match="letters, digits, dots, dashes and underscores"):
@@ -117,21 +117,21 @@ def test_a_name_with_other_characters_is_refused(folder: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
-def test_a_file_that_would_hide_one_of_ours_is_refused(folder: Path, name: str) -> None:
+def test_file_that_hides_own_path_is_refused(folder: Path, name: str) -> None:
     (folder / name).write_text("x")
 
     with pytest.raises(UnservableFile, match="would hide"):
         read_wellknown_files(folder)
 
 
-def test_a_folder_inside_is_refused(folder: Path) -> None:
+def test_subfolder_is_refused(folder: Path) -> None:
     (folder / "pki-validation").mkdir()
 
     with pytest.raises(UnservableFile, match="folders are not served"):
         read_wellknown_files(folder)
 
 
-def test_a_link_that_leads_out_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_link_out_of_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     (folder / "proof.txt").symlink_to("../secret")
 
@@ -140,21 +140,21 @@ def test_a_link_that_leads_out_is_refused(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["nothing", "proof.txt"])
-def test_a_link_that_leads_nowhere_is_refused(folder: Path, target: str) -> None:
+def test_broken_link_is_refused(folder: Path, target: str) -> None:
     (folder / "proof.txt").symlink_to(target)
 
     with pytest.raises(UnservableFile, match=r"CENTGATE_WELL_KNOWN: .*proof\.txt is not a file"):
         read_wellknown_files(folder)
 
 
-def test_a_pipe_is_refused_and_not_waited_for(folder: Path) -> None:
+def test_pipe_is_refused_without_waiting(folder: Path) -> None:
     os.mkfifo(folder / "pipe.txt")
 
     with pytest.raises(UnservableFile, match="is not a file"):
         read_wellknown_files(folder)
 
 
-def test_too_long_a_file_is_refused(folder: Path) -> None:
+def test_too_long_file_is_refused(folder: Path) -> None:
     (folder / "long.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
 
     with pytest.raises(UnservableFile, match=r"longer than 64 KiB"):
@@ -169,9 +169,9 @@ def test_too_many_files_are_refused(folder: Path) -> None:
         read_wellknown_files(folder)
 
 
-def test_every_name_of_ours_is_reserved(reader: httpx.Client, house_settings: Settings) -> None:
+def test_every_own_path_is_reserved(reader: httpx.Client, api_settings: Settings) -> None:
     address = str(reader.base_url).rstrip("/")
-    paths = {route.path for route in create_routes(house_settings)} | build_files(
+    paths = {route.path for route in create_routes(api_settings)} | build_files(
         read_snapshot(address, None)
     ).keys()
 
@@ -181,7 +181,7 @@ def test_every_name_of_ours_is_reserved(reader: httpx.Client, house_settings: Se
 
 
 @pytest.mark.parametrize(("trouble", "workers"), [("absent", "1"), ("file", "2"), ("hides", "1")])
-def test_a_start_that_cannot_serve_them_ends_in_a_sentence(folder: Path, trouble: str, workers: str) -> None:
+def test_invalid_folder_ends_start_with_message(folder: Path, trouble: str, workers: str) -> None:
     given = folder / "absent" if trouble == "absent" else folder
     if trouble == "hides":
         (folder / "x402").write_text("{}")

@@ -64,16 +64,16 @@ EXPOSED = {"payment-required", "payment-response", "x-request-id"}
 each_service = each_case("service", all_services())
 
 
-def catalogue(client: httpx.Client) -> list[dict[str, Any]]:
+def fetch_catalogue(client: httpx.Client) -> list[dict[str, Any]]:
     return client.get("/services").json()["services"]
 
 
 def listed_entry(client: httpx.Client, service: AnyService) -> dict[str, Any]:
-    return next(entry for entry in catalogue(client) if entry["slug"] == service.slug)
+    return next(entry for entry in fetch_catalogue(client) if entry["slug"] == service.slug)
 
 
-def asked(client: httpx.Client, method: str, target: str) -> HTTPResponse:
-    """A request whose target is sent as it stands: clients tidy theirs up."""
+def send_target(client: httpx.Client, method: str, target: str) -> HTTPResponse:
+    """Send a request whose target is not normalized, as clients do, and return the response."""
     where = urlsplit(str(client.base_url))
     connection = HTTPConnection(where.hostname or "", where.port)
     connection.putrequest(method, target)
@@ -85,11 +85,11 @@ def asked(client: httpx.Client, method: str, target: str) -> HTTPResponse:
     return response
 
 
-def listed(header: str) -> set[str]:
+def parse_list(header: str) -> set[str]:
     return {item.strip().lower() for item in header.split(",")}
 
 
-def test_the_index_names_the_house_and_where_to_go_on(reader: httpx.Client) -> None:
+def test_index_names_operator_and_links(reader: httpx.Client) -> None:
     index = reader.get("/").json()
 
     assert index["name"]
@@ -97,13 +97,13 @@ def test_the_index_names_the_house_and_where_to_go_on(reader: httpx.Client) -> N
     assert set(index["links"]) == {"services", "openapi", "health"}
 
 
-def test_the_links_of_the_index_can_be_followed(reader: httpx.Client) -> None:
+def test_links_of_index_resolve(reader: httpx.Client) -> None:
     links = reader.get("/").json()["links"]
 
     assert {reader.get(link).status_code for link in links.values()} == {200}
 
 
-def test_links_carry_the_public_address(api: ApiFactory, settings: Settings) -> None:
+def test_links_have_public_address(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.shop.example"}))
 
     links = client.get("/").json()["links"]
@@ -111,23 +111,25 @@ def test_links_carry_the_public_address(api: ApiFactory, settings: Settings) -> 
     assert links["services"] == "https://api.shop.example/services"
 
 
-def test_the_catalogue_lists_every_service_in_its_order(reader: httpx.Client) -> None:
-    assert [entry["slug"] for entry in catalogue(reader)] == [service.slug for service in all_services()]
+def test_catalogue_lists_every_service_in_order(reader: httpx.Client) -> None:
+    assert [entry["slug"] for entry in fetch_catalogue(reader)] == [
+        service.slug for service in all_services()
+    ]
 
 
-def test_the_catalogue_is_wrapped_in_an_object(reader: httpx.Client) -> None:
+def test_catalogue_is_object(reader: httpx.Client) -> None:
     assert set(reader.get("/services").json()) == {"services"}
 
 
 @each_service
-def test_an_entry_has_every_field_and_no_other(reader: httpx.Client, service: AnyService) -> None:
+def test_entry_has_exactly_documented_fields(reader: httpx.Client, service: AnyService) -> None:
     entry = listed_entry(reader, service)
 
     assert set(entry) == set(ENTRY)
 
 
 @each_service
-def test_the_fields_of_an_entry_have_their_types(reader: httpx.Client, service: AnyService) -> None:
+def test_entry_fields_have_their_types(reader: httpx.Client, service: AnyService) -> None:
     entry = listed_entry(reader, service)
 
     wrong = {name: entry[name] for name, kind in ENTRY.items() if not isinstance(entry[name], kind)}
@@ -135,7 +137,7 @@ def test_the_fields_of_an_entry_have_their_types(reader: httpx.Client, service: 
 
 
 @each_service
-def test_lists_of_an_entry_hold_sentences_and_words(reader: httpx.Client, service: AnyService) -> None:
+def test_entry_lists_contain_sentences_and_words(reader: httpx.Client, service: AnyService) -> None:
     entry = listed_entry(reader, service)
 
     lists = [entry[name] for name in ("tags", "outputFields", "guardrails")]
@@ -143,7 +145,7 @@ def test_lists_of_an_entry_hold_sentences_and_words(reader: httpx.Client, servic
 
 
 @each_service
-def test_a_summary_is_one_line(reader: httpx.Client, service: AnyService) -> None:
+def test_summary_is_one_line(reader: httpx.Client, service: AnyService) -> None:
     entry = listed_entry(reader, service)
 
     assert entry["summary"].strip()
@@ -151,14 +153,14 @@ def test_a_summary_is_one_line(reader: httpx.Client, service: AnyService) -> Non
 
 
 @each_service
-def test_every_service_is_a_post_for_one_cent(reader: httpx.Client, service: AnyService) -> None:
+def test_every_service_is_one_cent_post(reader: httpx.Client, service: AnyService) -> None:
     entry = listed_entry(reader, service)
 
     assert (entry["method"], entry["price"], entry["priceUsd"]) == ("POST", "$0.01", 0.01)
 
 
 @each_service
-def test_providers_are_named_with_role_and_address(reader: httpx.Client, service: AnyService) -> None:
+def test_providers_have_name_role_and_address(reader: httpx.Client, service: AnyService) -> None:
     providers = listed_entry(reader, service)["providers"]
 
     assert providers
@@ -168,14 +170,14 @@ def test_providers_are_named_with_role_and_address(reader: httpx.Client, service
 
 
 @each_service
-def test_every_service_has_a_primary_provider(reader: httpx.Client, service: AnyService) -> None:
+def test_every_service_has_primary_provider(reader: httpx.Client, service: AnyService) -> None:
     providers = listed_entry(reader, service)["providers"]
 
     assert [provider["role"] for provider in providers].count("primary") == 1
 
 
 @each_service
-def test_a_single_entry_is_the_listed_one_and_more(reader: httpx.Client, service: AnyService) -> None:
+def test_single_entry_extends_listed_one(reader: httpx.Client, service: AnyService) -> None:
     summary = listed_entry(reader, service)
 
     entry = reader.get(f"/services/{service.slug}").json()
@@ -186,7 +188,7 @@ def test_a_single_entry_is_the_listed_one_and_more(reader: httpx.Client, service
 
 
 @each_service
-def test_the_published_schemas_are_json_schema_2020_12(reader: httpx.Client, service: AnyService) -> None:
+def test_published_schemas_are_json_schema_2020_12(reader: httpx.Client, service: AnyService) -> None:
     entry = reader.get(f"/services/{service.slug}").json()
 
     for schema in (entry["inputSchema"], entry["outputSchema"]):
@@ -195,7 +197,7 @@ def test_the_published_schemas_are_json_schema_2020_12(reader: httpx.Client, ser
 
 
 @each_service
-def test_the_published_examples_fit_the_published_schemas(reader: httpx.Client, service: AnyService) -> None:
+def test_published_examples_fit_schemas(reader: httpx.Client, service: AnyService) -> None:
     entry = reader.get(f"/services/{service.slug}").json()
 
     Draft202012Validator(entry["inputSchema"]).validate(entry["inputExample"])
@@ -203,20 +205,18 @@ def test_the_published_examples_fit_the_published_schemas(reader: httpx.Client, 
 
 
 @each_service
-def test_the_published_example_is_a_request_that_would_be_answered(
-    reader: httpx.Client, service: AnyService
-) -> None:
+def test_published_example_is_valid_request(reader: httpx.Client, service: AnyService) -> None:
     entry = reader.get(f"/services/{service.slug}").json()
 
     assert reader.post(entry["path"], json=entry["inputExample"]).status_code == 402
 
 
 @each_service
-def test_a_paid_path_asked_with_get_is_the_catalogue_entry(reader: httpx.Client, service: AnyService) -> None:
+def test_get_of_paid_path_is_catalogue_entry(reader: httpx.Client, service: AnyService) -> None:
     assert reader.get(service.path).json() == reader.get(f"/services/{service.slug}").json()
 
 
-def test_a_deployment_that_is_paid_says_how(reader: httpx.Client) -> None:
+def test_paid_deployment_describes_payment(reader: httpx.Client) -> None:
     assert reader.get("/services/token-risk").json()["payment"] == {
         "protocol": "x402",
         "network": "eip155:84532",
@@ -234,31 +234,31 @@ def test_a_deployment_that_is_paid_says_how(reader: httpx.Client) -> None:
     }
 
 
-def test_a_deployment_for_real_money_is_not_in_development(api: ApiFactory, settings: Settings) -> None:
+def test_real_money_deployment_is_not_in_development(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"network": "eip155:8453"}))
 
-    payments = [entry["payment"] for entry in catalogue(client)]
+    payments = [entry["payment"] for entry in fetch_catalogue(client)]
 
     assert all(payment["devMode"] is False and payment["network"] == "eip155:8453" for payment in payments)
 
 
-def test_a_deployment_without_an_address_enforces_nothing(api: ApiFactory, settings: Settings) -> None:
+def test_deployment_without_payee_enforces_nothing(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
-    assert {entry["payment"]["enforced"] for entry in catalogue(client)} == {False}
+    assert {entry["payment"]["enforced"] for entry in fetch_catalogue(client)} == {False}
 
 
-def test_a_deployment_without_an_address_serves_nothing_for_free(api: ApiFactory, settings: Settings) -> None:
+def test_deployment_without_payee_serves_nothing_free(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
-    responses = [client.post(entry["path"], json=entry["inputExample"]) for entry in catalogue(client)]
+    responses = [client.post(entry["path"], json=entry["inputExample"]) for entry in fetch_catalogue(client)]
 
     assert {response.status_code for response in responses} == {402}
     assert {response.json()["error"]["code"] for response in responses} == {"payment_not_configured"}
     assert not any("PAYMENT-REQUIRED" in response.headers for response in responses)
 
 
-def test_the_development_chain_is_admitted_where_it_is_paid_on(reader: httpx.Client) -> None:
+def test_development_chain_is_accepted_where_payments_use_it(reader: httpx.Client) -> None:
     schema = reader.get("/services/wallet-brief").json()["inputSchema"]
 
     assert schema["then"]["properties"]["chainId"]["enum"] == [*(chain.id for chain in CHAINS), 84532]
@@ -266,7 +266,7 @@ def test_the_development_chain_is_admitted_where_it_is_paid_on(reader: httpx.Cli
     assert reader.post("/services/wallet-brief", json=body).status_code == 402
 
 
-def test_the_development_chain_is_refused_where_money_is_real(api: ApiFactory, settings: Settings) -> None:
+def test_development_chain_is_refused_with_real_money(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"network": "eip155:8453"}))
     body = {"chainId": 84532, "walletAddress": "0x" + "1" * 40}
 
@@ -278,8 +278,10 @@ def test_the_development_chain_is_refused_where_money_is_real(api: ApiFactory, s
     assert all(f"{chain.slug} ({chain.id})" in message for chain in CHAINS)
 
 
-def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(reader: httpx.Client) -> None:
-    with_chain = [entry for entry in catalogue(reader) if {"chain", "chainId"} & set(entry["inputExample"])]
+def test_development_chain_is_accepted_by_every_chain_service(reader: httpx.Client) -> None:
+    with_chain = [
+        entry for entry in fetch_catalogue(reader) if {"chain", "chainId"} & set(entry["inputExample"])
+    ]
 
     assert {"token-risk", "wallet-brief"} <= {entry["slug"] for entry in with_chain}
     for entry in with_chain:
@@ -290,9 +292,7 @@ def test_the_development_chain_is_admitted_by_every_service_that_takes_a_chain(r
 
 @each_case("path", ["/nowhere", "/services/no-such-thing", "/services/neuralweb", "/.well-known/nothing.txt"])
 @each_case("method", ["GET", "POST", "DELETE"])
-def test_an_unknown_path_is_not_found_and_says_where_to_look(
-    reader: httpx.Client, method: str, path: str
-) -> None:
+def test_unknown_path_is_404_with_hint(reader: httpx.Client, method: str, path: str) -> None:
     response = reader.request(method, path)
 
     assert response.status_code == 404
@@ -326,36 +326,34 @@ def test_an_unknown_path_is_not_found_and_says_where_to_look(
     ],
 )
 @each_case("method", ["GET", "POST"])
-def test_a_service_has_one_spelling(reader: httpx.Client, method: str, target: str) -> None:
-    assert asked(reader, method, target).status == 404
+def test_service_has_one_spelling(reader: httpx.Client, method: str, target: str) -> None:
+    assert send_target(reader, method, target).status == 404
 
 
 @pytest.mark.extended
 @each_case("path", [*FREE, "/services/crawler-map"])
-def test_a_free_path_takes_no_post(reader: httpx.Client, path: str) -> None:
+def test_free_path_refuses_post(reader: httpx.Client, path: str) -> None:
     response = reader.post(path, json={})
 
     assert response.status_code == 405
     assert response.json()["error"]["code"] == "method_not_allowed"
-    assert listed(response.headers["Allow"]) == {"get", "head"}
+    assert parse_list(response.headers["Allow"]) == {"get", "head"}
 
 
 @each_service
 @each_case("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
-def test_a_paid_path_takes_get_head_and_post_only(
-    reader: httpx.Client, service: AnyService, method: str
-) -> None:
+def test_paid_path_allows_get_head_and_post(reader: httpx.Client, service: AnyService, method: str) -> None:
     response = reader.request(method, service.path)
 
     assert response.status_code == 405
     assert response.json()["error"]["code"] == "method_not_allowed"
-    assert listed(response.headers["Allow"]) == {"get", "head", "post"}
+    assert parse_list(response.headers["Allow"]) == {"get", "head", "post"}
 
 
 @each_case(
     "path", [*FREE, *(service.path for service in all_services()), "/services/crawler-map", "/nowhere"]
 )
-def test_head_is_get_without_the_body(reader: httpx.Client, path: str) -> None:
+def test_head_is_get_without_body(reader: httpx.Client, path: str) -> None:
     full, head = reader.get(path), reader.head(path)
 
     of_the_moment = ("date", "x-request-id")
@@ -367,7 +365,7 @@ def test_head_is_get_without_the_body(reader: httpx.Client, path: str) -> None:
     ]
 
 
-def test_health_tells_that_the_database_works_and_when(reader: httpx.Client) -> None:
+def test_health_reports_database_and_time(reader: httpx.Client) -> None:
     response = reader.get("/health")
 
     assert response.status_code == 200
@@ -376,13 +374,13 @@ def test_health_tells_that_the_database_works_and_when(reader: httpx.Client) -> 
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", response.json()["time"])
 
 
-def test_what_is_alive_and_what_is_ready_say_so(reader: httpx.Client) -> None:
+def test_livez_and_readyz_respond(reader: httpx.Client) -> None:
     assert (reader.get("/livez").status_code, reader.get("/livez").json()) == (200, {"status": "ok"})
     assert (reader.get("/readyz").status_code, reader.get("/readyz").json()) == (200, {"status": "ready"})
 
 
 @each_case("path", ["/health", "/livez", "/readyz"])
-def test_no_cache_keeps_what_was_true_a_moment_ago(reader: httpx.Client, path: str) -> None:
+def test_health_is_not_cacheable(reader: httpx.Client, path: str) -> None:
     assert reader.get(path).headers["Cache-Control"] == "no-store"
 
 
@@ -419,7 +417,7 @@ def test_every_response_has_one_request_id(
 
 
 @each_case("status", ["400", "402", "404", "405"])
-def test_an_error_carries_the_id_of_its_header(reader: httpx.Client, status: str) -> None:
+def test_error_has_request_id_of_header(reader: httpx.Client, status: str) -> None:
     response = REQUESTS[status](reader)
 
     assert str(response.status_code) == status
@@ -430,7 +428,7 @@ def test_request_ids_differ(reader: httpx.Client) -> None:
     assert len({reader.get("/livez").headers["X-Request-Id"] for _ in range(20)}) == 20
 
 
-def test_a_browser_may_ask_from_anywhere_unless_the_operator_objects(reader: httpx.Client) -> None:
+def test_any_origin_may_call_by_default(reader: httpx.Client) -> None:
     response = reader.options(
         PHISHING,
         headers={
@@ -442,18 +440,18 @@ def test_a_browser_may_ask_from_anywhere_unless_the_operator_objects(reader: htt
 
     assert response.status_code == 200
     assert response.headers["Access-Control-Allow-Origin"] == "*"
-    assert "post" in listed(response.headers["Access-Control-Allow-Methods"])
-    allowed = listed(response.headers["Access-Control-Allow-Headers"])
+    assert "post" in parse_list(response.headers["Access-Control-Allow-Methods"])
+    allowed = parse_list(response.headers["Access-Control-Allow-Headers"])
     assert {"content-type", "payment-signature"} <= allowed
     assert response.headers["X-Request-Id"].startswith("req_")
 
 
 @each_case("path", ["/services", PHISHING, "/nowhere"])
-def test_a_browser_may_read_the_headers_of_payment(reader: httpx.Client, path: str) -> None:
+def test_payment_headers_are_readable_cross_origin(reader: httpx.Client, path: str) -> None:
     response = reader.post(path, json=QUESTION, headers={"Origin": ELSEWHERE})
 
     assert response.headers["Access-Control-Allow-Origin"] == "*"
-    assert listed(response.headers["Access-Control-Expose-Headers"]) >= EXPOSED
+    assert parse_list(response.headers["Access-Control-Expose-Headers"]) >= EXPOSED
 
 
 def test_browsers_send_no_credentials(reader: httpx.Client) -> None:
@@ -462,7 +460,7 @@ def test_browsers_send_no_credentials(reader: httpx.Client) -> None:
     assert "Access-Control-Allow-Credentials" not in response.headers
 
 
-def test_only_the_origins_the_operator_names_may_ask(api: ApiFactory, settings: Settings) -> None:
+def test_only_configured_origins_may_call(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
     asking = {"Access-Control-Request-Method": "POST"}
 
@@ -473,7 +471,7 @@ def test_only_the_origins_the_operator_names_may_ask(api: ApiFactory, settings: 
     assert "Access-Control-Allow-Origin" not in unknown.headers
 
 
-def test_an_answer_for_one_origin_is_not_kept_for_another(api: ApiFactory, settings: Settings) -> None:
+def test_response_for_one_origin_varies_by_origin(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"allowed_origins": (ELSEWHERE,)}))
 
     known = client.get("/services", headers={"Origin": ELSEWHERE})
@@ -481,12 +479,12 @@ def test_an_answer_for_one_origin_is_not_kept_for_another(api: ApiFactory, setti
 
     assert known.headers["Access-Control-Allow-Origin"] == ELSEWHERE
     assert "Access-Control-Allow-Origin" not in unknown.headers
-    assert "origin" in listed(known.headers["Vary"])
-    assert "origin" in listed(unknown.headers["Vary"])
+    assert "origin" in parse_list(known.headers["Vary"])
+    assert "origin" in parse_list(unknown.headers["Vary"])
 
 
-def test_what_nobody_foresaw_is_an_error_like_any_other(client_of_a_broken_house: httpx.Client) -> None:
-    response = client_of_a_broken_house.get("/health", headers={"Origin": ELSEWHERE})
+def test_unexpected_error_has_usual_format(unopened_api_client: httpx.Client) -> None:
+    response = unopened_api_client.get("/health", headers={"Origin": ELSEWHERE})
 
     assert response.status_code == 500
     assert response.json()["error"]["code"] == "internal_error"
@@ -494,7 +492,7 @@ def test_what_nobody_foresaw_is_an_error_like_any_other(client_of_a_broken_house
     assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
-def test_a_client_that_hangs_up_halfway_does_no_harm(reader: httpx.Client) -> None:
+def test_disconnecting_client_does_no_harm(reader: httpx.Client) -> None:
     where = urlsplit(str(reader.base_url))
     with socket.create_connection((where.hostname or "", where.port or 0)) as line:
         line.sendall(f"POST {PHISHING} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode())

@@ -19,19 +19,19 @@ from centgate.settings import ProviderSettings, Settings
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The official client and the API run on asyncio."""
+    """Backend of the official client and the API: asyncio."""
     return "asyncio"
 
 
 @pytest.fixture(params=list(MODES))
-def speak(request: pytest.FixtureRequest) -> ConnectClient:
+def connect_client(request: pytest.FixtureRequest) -> ConnectClient:
     """Return a function that connects the official client to an API; one run per protocol version."""
     mode = MODES[request.param]
     return lambda api: Client(str(api.base_url.join("/mcp")), mode=mode)
 
 
 @pytest.fixture
-def chained(api: ApiFactory, chain_settings: Settings) -> httpx.Client:
+def chain_client(api: ApiFactory, chain_settings: Settings) -> httpx.Client:
     """A client of an API that is paid on the development chain."""
     return api(chain_settings)
 
@@ -59,7 +59,7 @@ def reader(
 
 
 @pytest.fixture
-def unlisted(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
+def no_data_client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """A client of an API whose sources have no pair of a token."""
     upstreams.set_response("dexscreener", f"/token-pairs/v1/base/{TOKEN}", [])
     upstreams.set_response("dexscreener", f"/latest/dex/pairs/base/{TOKEN}", {"pairs": None, "pair": None})

@@ -1,4 +1,4 @@
-"""The official inspector lists the tools and calls one; it holds every result against its schema."""
+"""The official MCP inspector lists the tools and calls one; it validates every result against its schema."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ERAS = ["legacy", "modern"]
 
 @pytest.fixture(scope="session")
 def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The inspector's command; skips where it cannot be had."""
+    """The inspector's command; skips the test if it cannot be installed."""
     wanted = tmp_path_factory.mktemp("wanted") / "package.json"
     wanted.write_text(json.dumps({"dependencies": {PACKAGE: RELEASE}}))
     package = install_packages(tmp_path_factory, "inspector", [wanted], "install") / "node_modules" / PACKAGE
@@ -38,7 +38,7 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["node", str(package / declared["bin"]["mcp-inspector"]), "--cli"]
 
 
-def ask(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+def run_inspector(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Run the inspector; return its exit code and result."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))}
     done = subprocess.run(
@@ -54,18 +54,18 @@ def ask(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str,
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_it_lists_the_tools_over_http(
+def test_inspector_lists_tools_over_http(
     inspector: list[str], client: httpx.Client, tmp_path: Path, era: str
 ) -> None:
     url = str(client.base_url.join("/mcp"))
 
-    code, result = ask(inspector, tmp_path, url, "--protocol-era", era, "--method", "tools/list")
+    code, result = run_inspector(inspector, tmp_path, url, "--protocol-era", era, "--method", "tools/list")
 
     assert code == 0
     assert len(result["tools"]) == len(all_services())
 
 
-def test_its_strict_linter_has_no_warning(inspector: list[str], client: httpx.Client, tmp_path: Path) -> None:
+def test_strict_linter_has_no_warning(inspector: list[str], client: httpx.Client, tmp_path: Path) -> None:
     command = [*inspector, str(client.base_url.join("/mcp")), "--method", "tools/list", "--strict"]
     done = subprocess.run(
         command,
@@ -81,14 +81,16 @@ def test_its_strict_linter_has_no_warning(inspector: list[str], client: httpx.Cl
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_it_is_shown_the_terms_and_pays_over_http(
+def test_inspector_gets_terms_and_pays_over_http(
     inspector: list[str], client: httpx.Client, buyer: Buyer, tmp_path: Path, era: str
 ) -> None:
     target = [str(client.base_url.join("/mcp")), "--protocol-era", era]
     header = encode_header(sign_payload(client, buyer))
 
-    _, unpaid = ask(inspector, tmp_path, *target, *CALL)
-    code, paid = ask(inspector, tmp_path, *target, *CALL, "--tool-metadata", f"x402/payment={header}")
+    _, unpaid = run_inspector(inspector, tmp_path, *target, *CALL)
+    code, paid = run_inspector(
+        inspector, tmp_path, *target, *CALL, "--tool-metadata", f"x402/payment={header}"
+    )
 
     assert unpaid["isError"] is True
     assert unpaid["structuredContent"] == decode_header(fetch_terms(client))
@@ -98,15 +100,15 @@ def test_it_is_shown_the_terms_and_pays_over_http(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_it_buys_over_stdio(
-    inspector: list[str], chained: httpx.Client, devchain: DevChain, tmp_path: Path, era: str
+def test_inspector_buys_over_stdio(
+    inspector: list[str], chain_client: httpx.Client, devchain: DevChain, tmp_path: Path, era: str
 ) -> None:
     payer = BUYER_ACCOUNTS[4]
     before = devchain.token_balance(payer.address)
     given = ["-e", f"CENTGATE_WALLET_KEY={payer.private_key}", "--protocol-era", era]
-    served = [sys.executable, "-m", "centgate", "mcp", "--api", str(chained.base_url)]
+    served = [sys.executable, "-m", "centgate", "mcp", "--api", str(chain_client.base_url)]
 
-    code, result = ask(inspector, tmp_path, *given, *served, *CALL)
+    code, result = run_inspector(inspector, tmp_path, *given, *served, *CALL)
 
     assert code == 0
     assert result["structuredContent"]["data"]["status"] == "blocked"

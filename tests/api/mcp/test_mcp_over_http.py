@@ -1,4 +1,4 @@
-"""A tool call over HTTP goes the way of a paid request: the same checks, journal, answer and errors."""
+"""MCP tool calls over HTTP: the same checks, journal, answers and errors as paid requests."""
 
 from __future__ import annotations
 
@@ -48,15 +48,13 @@ CENT = 10_000
 PAGE = {"url": "https://example.org/"}
 
 
-def posted(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+def post_unpaid(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     """Return the paid route's response without a payment."""
     return client.post(PHISHING, json=body).json()
 
 
-async def test_an_unpaid_call_is_answered_with_the_terms_of_the_route(
-    speak: ConnectClient, reader: httpx.Client
-) -> None:
-    async with speak(reader) as mcp:
+async def test_unpaid_call_gets_terms_of_route(connect_client: ConnectClient, reader: httpx.Client) -> None:
+    async with connect_client(reader) as mcp:
         result = await mcp.call_tool(SLUG, QUESTION)
 
     assert result.is_error
@@ -64,21 +62,19 @@ async def test_an_unpaid_call_is_answered_with_the_terms_of_the_route(
     assert json.loads(result_text(result)) == structured_content(result)
 
 
-async def test_a_call_without_arguments_asks_for_the_terms(
-    speak: ConnectClient, reader: httpx.Client
-) -> None:
-    async with speak(reader) as mcp:
+async def test_call_without_arguments_gets_terms(connect_client: ConnectClient, reader: httpx.Client) -> None:
+    async with connect_client(reader) as mcp:
         result = await mcp.call_tool(SLUG)
 
     assert structured_content(result)["accepts"]
 
 
-async def test_a_paid_call_moves_one_cent_and_is_answered(
-    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, buyer: Buyer
+async def test_paid_call_moves_one_cent_and_is_answered(
+    connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, buyer: Buyer
 ) -> None:
     before = devchain.token_balance(buyer.address), devchain.token_balance(DEFAULT_PAYEE)
 
-    async with speak(chained) as mcp:
+    async with connect_client(chain_client) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         result = await call_with_payment(mcp, SLUG, QUESTION, payment)
         schemas = {tool.name: tool.output_schema for tool in (await mcp.list_tools()).tools}
@@ -93,10 +89,10 @@ async def test_a_paid_call_moves_one_cent_and_is_answered(
     assert result_meta(result)["centgate/request-id"] == structured_content(result)["requestId"]
 
 
-async def test_the_same_payment_again_is_the_same_answer_and_no_second_charge(
-    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, buyer: Buyer
+async def test_same_payment_gets_same_answer_without_second_charge(
+    connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, buyer: Buyer
 ) -> None:
-    async with speak(chained) as mcp:
+    async with connect_client(chain_client) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         first = await call_with_payment(mcp, SLUG, QUESTION, payment)
         before = devchain.token_balance(buyer.address)
@@ -108,15 +104,15 @@ async def test_the_same_payment_again_is_the_same_answer_and_no_second_charge(
     assert devchain.token_balance(buyer.address) == before
 
 
-async def test_what_was_paid_over_mcp_is_redeemed_over_http(
-    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, buyer: Buyer
+async def test_payment_over_mcp_is_redeemed_over_http(
+    connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, buyer: Buyer
 ) -> None:
-    async with speak(chained) as mcp:
+    async with connect_client(chain_client) as mcp:
         payment = payload_of(await mcp.call_tool(SLUG, QUESTION), buyer)
         first = await call_with_payment(mcp, SLUG, QUESTION, payment)
     before = devchain.token_balance(buyer.address)
 
-    response = pay(chained, encode_header(payment))
+    response = pay(chain_client, encode_header(payment))
 
     assert response.text == result_text(first)
     assert response.headers["Idempotent-Replayed"] == "true"
@@ -125,33 +121,33 @@ async def test_what_was_paid_over_mcp_is_redeemed_over_http(
 
 
 @pytest.mark.extended
-async def test_what_was_paid_over_http_is_redeemed_over_mcp(
-    speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
+async def test_payment_over_http_is_redeemed_over_mcp(
+    connect_client: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     payment = sign_payload(client, buyer)
     response = pay(client, encode_header(payment))
 
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         result = await call_with_payment(mcp, SLUG, QUESTION, payment)
 
     assert result_text(result) == response.text
     assert facilitator.asked == 1
 
 
-async def test_a_payment_as_the_header_spells_it_is_taken(
-    speak: ConnectClient, client: httpx.Client, buyer: Buyer
+async def test_payment_as_header_text_is_accepted(
+    connect_client: ConnectClient, client: httpx.Client, buyer: Buyer
 ) -> None:
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         result = await call_with_payment(mcp, SLUG, QUESTION, encode_header(sign_payload(client, buyer)))
 
     assert structured_content(result)["data"]["status"] == "blocked"
 
 
 @pytest.mark.extended
-async def test_a_payment_is_good_for_one_tool_only(
-    speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
+async def test_payment_is_valid_for_one_tool(
+    connect_client: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         payment = sign_payload(client, buyer)
         await call_with_payment(mcp, SLUG, QUESTION, payment)
         result = await call_with_payment(mcp, "crawler-scrape", PAGE, payment)
@@ -161,10 +157,10 @@ async def test_a_payment_is_good_for_one_tool_only(
     assert facilitator.asked == 1
 
 
-async def test_call_without_arguments_is_told_what_it_needs(
-    speak: ConnectClient, reader: httpx.Client
+async def test_call_without_arguments_names_needed_ones(
+    connect_client: ConnectClient, reader: httpx.Client
 ) -> None:
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         unpaid = await mcp.call_tool(SLUG, {})
 
     assert structured_content(unpaid)["accepts"]
@@ -173,16 +169,16 @@ async def test_call_without_arguments_is_told_what_it_needs(
 
 
 @pytest.mark.parametrize("arguments", [{"url": 1}, {"url": "x" * 70_000}], ids=["wrong", "long"])
-async def test_arguments_are_refused_as_the_body_would_be(
-    speak: ConnectClient,
+async def test_arguments_are_validated_like_body(
+    connect_client: ConnectClient,
     reader: httpx.Client,
     idle_facilitator: StubFacilitator,
     buyer: Buyer,
     arguments: dict[str, Any],
 ) -> None:
-    over_http = posted(reader, arguments)
+    over_http = post_unpaid(reader, arguments)
 
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         unpaid = await mcp.call_tool(SLUG, arguments)
         charged = await call_with_payment(mcp, SLUG, arguments, sign_payload(reader, buyer))
 
@@ -192,20 +188,18 @@ async def test_arguments_are_refused_as_the_body_would_be(
     assert idle_facilitator.asked == 0
 
 
-async def test_an_option_beyond_one_cent_is_refused_by_name(
-    speak: ConnectClient, reader: httpx.Client
+async def test_option_over_one_cent_is_refused_by_name(
+    connect_client: ConnectClient, reader: httpx.Client
 ) -> None:
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         result = await mcp.call_tool("crawler-scrape", {**PAGE, "actions": []})
 
     assert structured_content(result)["error"]["code"] == "unsupported_options"
     assert structured_content(result)["error"]["details"]["options"] == ["actions"]
 
 
-async def test_an_unknown_tool_is_an_error_of_the_protocol(
-    speak: ConnectClient, reader: httpx.Client
-) -> None:
-    async with speak(reader) as mcp:
+async def test_unknown_tool_is_protocol_error(connect_client: ConnectClient, reader: httpx.Client) -> None:
+    async with connect_client(reader) as mcp:
         with pytest.raises(MCPError, match="no tool 'token-rsik'") as failed:
             await mcp.call_tool("token-rsik", {})
 
@@ -216,10 +210,10 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(
 @pytest.mark.parametrize(
     "broken", [7, "!", [], {}, {"x402Version": 1}, "x" * 20_000], ids=["7", "!", "[]", "{}", "v1", "long"]
 )
-async def test_a_payment_that_is_none_is_answered_with_the_terms(
-    speak: ConnectClient, reader: httpx.Client, idle_facilitator: StubFacilitator, broken: Any
+async def test_invalid_payment_gets_terms(
+    connect_client: ConnectClient, reader: httpx.Client, idle_facilitator: StubFacilitator, broken: Any
 ) -> None:
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         result = await call_with_payment(mcp, SLUG, QUESTION, broken)
 
     assert result.is_error
@@ -230,12 +224,12 @@ async def test_a_payment_that_is_none_is_answered_with_the_terms(
 
 
 @pytest.mark.extended
-async def test_an_unknown_outcome_is_no_fresh_demand(
-    speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
+async def test_unknown_outcome_is_no_new_payment_request(
+    connect_client: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.next.append(facilitator.move_then_reply(answers(502, "")))
 
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         payment = sign_payload(client, buyer)
         result = await call_with_payment(mcp, SLUG, QUESTION, payment)
         again = await call_with_payment(mcp, SLUG, QUESTION, payment)
@@ -250,12 +244,12 @@ async def test_an_unknown_outcome_is_no_fresh_demand(
 
 
 @pytest.mark.extended
-async def test_a_refused_payment_is_a_demand_with_the_reason(
-    speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
+async def test_refused_payment_gets_terms_with_reason(
+    connect_client: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     facilitator.next.append(refuse_with("insufficient_funds"))
 
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         result = await call_with_payment(mcp, SLUG, QUESTION, sign_payload(client, buyer))
 
     assert structured_content(result)["error"] == "insufficient_funds"
@@ -264,11 +258,13 @@ async def test_a_refused_payment_is_a_demand_with_the_reason(
 
 
 @pytest.mark.extended
-async def test_that_nothing_is_known_is_an_error_that_was_charged(
-    speak: ConnectClient, unlisted: httpx.Client, buyer: Buyer
+async def test_no_data_is_charged_error(
+    connect_client: ConnectClient, no_data_client: httpx.Client, buyer: Buyer
 ) -> None:
-    async with speak(unlisted) as mcp:
-        result = await call_with_payment(mcp, POOL, PAIR, sign_payload(unlisted, buyer, f"/services/{POOL}"))
+    async with connect_client(no_data_client) as mcp:
+        result = await call_with_payment(
+            mcp, POOL, PAIR, sign_payload(no_data_client, buyer, f"/services/{POOL}")
+        )
 
     assert result.is_error
     error = structured_content(result)["error"]
@@ -277,17 +273,17 @@ async def test_that_nothing_is_known_is_an_error_that_was_charged(
     assert result_meta(result)[RECEIPT]["success"] is True
 
 
-async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
-    speak: ConnectClient,
-    unlisted: httpx.Client,
+async def test_undelivered_payment_buys_answer_later(
+    connect_client: ConnectClient,
+    no_data_client: httpx.Client,
     upstreams: FakeUpstreams,
     facilitator: StubFacilitator,
     buyer: Buyer,
 ) -> None:
-    payment = sign_payload(unlisted, buyer, f"/services/{POOL}")
+    payment = sign_payload(no_data_client, buyer, f"/services/{POOL}")
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
 
-    async with speak(unlisted) as mcp:
+    async with connect_client(no_data_client) as mcp:
         failed = await call_with_payment(mcp, POOL, PAIR, payment)
         upstreams.faults.clear()
         later = await call_with_payment(mcp, POOL, PAIR, payment)
@@ -301,9 +297,9 @@ async def test_a_payment_that_bought_nothing_yet_buys_the_answer_later(
 
 
 @pytest.mark.extended
-async def test_new_payment_while_all_sources_are_down_is_not_settled(
-    speak: ConnectClient,
-    unlisted: httpx.Client,
+async def test_payment_is_not_settled_while_all_sources_are_down(
+    connect_client: ConnectClient,
+    no_data_client: httpx.Client,
     upstreams: FakeUpstreams,
     facilitator: StubFacilitator,
     buyer: Buyer,
@@ -312,10 +308,10 @@ async def test_new_payment_while_all_sources_are_down_is_not_settled(
     monkeypatch.setattr(CircuitBreaker, "PAUSE_SECONDS", 60.0)
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
     for _ in range(3 * CircuitBreaker.FAILURE_LIMIT):
-        send_paid(unlisted, POOL_PATH, PAIR)
+        send_paid(no_data_client, POOL_PATH, PAIR)
     charged = facilitator.asked
 
-    async with speak(unlisted) as mcp:
+    async with connect_client(no_data_client) as mcp:
         payment = payload_of(await mcp.call_tool(POOL, PAIR), buyer)
         result = await call_with_payment(mcp, POOL, PAIR, payment)
 
@@ -325,12 +321,12 @@ async def test_new_payment_while_all_sources_are_down_is_not_settled(
     assert facilitator.asked == charged
 
 
-async def test_a_deployment_that_takes_no_payments_says_so(
-    speak: ConnectClient, api: ApiFactory, settings: Settings
+async def test_deployment_without_payments_says_so(
+    connect_client: ConnectClient, api: ApiFactory, settings: Settings
 ) -> None:
     client = api(settings.model_copy(update={"pay_to": None}))
 
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         result = await mcp.call_tool(SLUG, QUESTION)
 
     assert result.is_error
@@ -338,14 +334,14 @@ async def test_a_deployment_that_takes_no_payments_says_so(
 
 
 @pytest.mark.extended
-async def test_a_buyer_who_hangs_up_finds_the_answer_later(
-    speak: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
+async def test_disconnected_buyer_gets_answer_later(
+    connect_client: ConnectClient, client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
     facilitator.next.append(facilitator.reply_when_released(arrived, release))
     payment = sign_payload(client, buyer)
 
-    async with speak(client) as mcp:
+    async with connect_client(client) as mcp:
         call = asyncio.create_task(call_with_payment(mcp, SLUG, QUESTION, payment))
         await asyncio.to_thread(arrived.wait, 30)
         call.cancel()

@@ -1,4 +1,4 @@
-"""`centgate mcp`: an agent buys over stdio, from a wallet and under caps that are not its own."""
+"""`centgate mcp`: an agent buys over stdio, with the wallet and the caps of its user."""
 
 from __future__ import annotations
 
@@ -59,18 +59,18 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 @pytest.fixture
 def open_stdio(home: Path) -> Open:
-    """Starts `centgate mcp` under the official client, in the current version of the protocol."""
+    """Function that starts `centgate mcp` under the official client, in the current protocol version."""
     return partial(start_stdio, home, "auto")
 
 
 @pytest.fixture(params=list(MODES))
 def open_each(request: pytest.FixtureRequest, home: Path) -> Open:
-    """Starts `centgate mcp` under the official client, in each version of the protocol."""
+    """Function that starts `centgate mcp` under the official client, in each protocol version."""
     return partial(start_stdio, home, MODES[request.param])
 
 
 def start_stdio(home: Path, mode: str, api: httpx.Client | str, **more: str) -> Client:
-    """The client; `more` are settings as the environment spells them."""
+    """Start the command and return the client; `more` are settings as environment variables."""
     url = api if isinstance(api, str) else str(api.base_url)
     command = StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], "--api", url], env=environment(home, **more), cwd=home
@@ -78,31 +78,31 @@ def start_stdio(home: Path, mode: str, api: httpx.Client | str, **more: str) -> 
     return Client(command, mode=mode, read_timeout_seconds=60)
 
 
-def issues_over_http(client: httpx.Client, slug: str, body: dict[str, Any]) -> Any:
+def list_issues_over_http(client: httpx.Client, slug: str, body: dict[str, Any]) -> Any:
     return client.post(f"/services/{slug}", json=body).json()["error"]["details"]["issues"]
 
 
-async def test_it_offers_the_tools_that_the_api_offers(open_each: Open, chained: httpx.Client) -> None:
-    async with Client(str(chained.base_url.join("/mcp"))) as remote, open_each(chained) as local:
+async def test_tools_are_those_of_api(open_each: Open, chain_client: httpx.Client) -> None:
+    async with Client(str(chain_client.base_url.join("/mcp"))) as remote, open_each(chain_client) as local:
         over_http, over_stdio = await remote.list_tools(), await local.list_tools()
 
     assert over_stdio.tools == over_http.tools
     assert len(over_stdio.tools) == len(all_services())
 
 
-async def test_it_says_what_may_be_spent(open_stdio: Open, chained: httpx.Client) -> None:
-    async with open_stdio(chained, CAP_PER_CALL="0.015", CAP_TOTAL="0.5") as local:
+async def test_instructions_name_spending_caps(open_stdio: Open, chain_client: httpx.Client) -> None:
+    async with open_stdio(chain_client, CAP_PER_CALL="0.015", CAP_TOTAL="0.5") as local:
         told = local.instructions or ""
 
     assert "at most $0.015 a call and $0.5 in all" in told
 
 
-async def test_a_call_is_paid_from_the_wallet_and_answered(
-    open_each: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+async def test_call_is_paid_from_wallet(
+    open_each: Open, chain_client: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
     before = devchain.token_balance(PAYER.address), devchain.token_balance(DEFAULT_PAYEE)
 
-    async with open_each(chained, WALLET=wallet) as local:
+    async with open_each(chain_client, WALLET=wallet) as local:
         result = await local.call_tool(SLUG, QUESTION)
         schemas = {tool.name: tool.output_schema for tool in (await local.list_tools()).tools}
 
@@ -117,12 +117,12 @@ async def test_a_call_is_paid_from_the_wallet_and_answered(
     assert result_meta(result)["centgate/request-id"] == structured_content(result)["requestId"]
 
 
-async def test_the_cap_in_all_holds_for_the_process(
-    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+async def test_total_cap_holds_for_process(
+    open_stdio: Open, chain_client: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    async with open_stdio(chained, WALLET=wallet, CAP_TOTAL="0.01") as local:
+    async with open_stdio(chain_client, WALLET=wallet, CAP_TOTAL="0.01") as local:
         first = await local.call_tool(SLUG, QUESTION)
         second = await local.call_tool(SLUG, {"url": "https://example.org"})
 
@@ -134,12 +134,12 @@ async def test_the_cap_in_all_holds_for_the_process(
     assert before - devchain.token_balance(PAYER.address) == CENT
 
 
-async def test_a_price_above_the_cap_of_a_call_is_not_paid(
-    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+async def test_price_above_call_cap_is_not_paid(
+    open_stdio: Open, chain_client: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    async with open_stdio(chained, WALLET=wallet, CAP_PER_CALL="0.009") as local:
+    async with open_stdio(chain_client, WALLET=wallet, CAP_PER_CALL="0.009") as local:
         result = await local.call_tool(SLUG, QUESTION)
 
     assert result.is_error
@@ -148,10 +148,10 @@ async def test_a_price_above_the_cap_of_a_call_is_not_paid(
     assert devchain.token_balance(PAYER.address) == before
 
 
-async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
-    open_each: Open, chained: httpx.Client
+async def test_call_without_wallet_explains_setup_and_price(
+    open_each: Open, chain_client: httpx.Client
 ) -> None:
-    async with open_each(chained) as local:
+    async with open_each(chain_client) as local:
         listed = await local.list_tools()
         result = await local.call_tool(SLUG, QUESTION)
 
@@ -163,25 +163,25 @@ async def test_without_a_wallet_a_call_says_how_to_make_one_and_what_it_costs(
     assert "$0.01" in error["message"]
 
 
-async def test_wrong_arguments_are_told_one_by_one_and_cost_nothing(
-    open_stdio: Open, chained: httpx.Client, devchain: DevChain, wallet: str
+async def test_wrong_arguments_are_listed_and_cost_nothing(
+    open_stdio: Open, chain_client: httpx.Client, devchain: DevChain, wallet: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    async with open_stdio(chained, WALLET=wallet) as local:
+    async with open_stdio(chain_client, WALLET=wallet) as local:
         result = await local.call_tool("token-risk", {"tokenAddress": 7})
 
     assert result.is_error
-    assert structured_content(result)["error"]["issues"] == issues_over_http(
-        chained, "token-risk", {"tokenAddress": 7}
+    assert structured_content(result)["error"]["issues"] == list_issues_over_http(
+        chain_client, "token-risk", {"tokenAddress": 7}
     )
     assert devchain.token_balance(PAYER.address) == before
 
 
-async def test_that_nothing_is_known_is_told_with_the_money_it_cost(
-    open_stdio: Open, unlisted: httpx.Client, wallet: str
+async def test_no_data_is_reported_with_its_cost(
+    open_stdio: Open, no_data_client: httpx.Client, wallet: str
 ) -> None:
-    async with open_stdio(unlisted, WALLET=wallet) as local:
+    async with open_stdio(no_data_client, WALLET=wallet) as local:
         result = await local.call_tool(POOL, PAIR)
 
     assert result.is_error
@@ -190,43 +190,39 @@ async def test_that_nothing_is_known_is_told_with_the_money_it_cost(
     assert structured_content(result)["requestId"].startswith("req_")
 
 
-async def test_an_option_beyond_one_cent_is_named(
-    open_stdio: Open, chained: httpx.Client, wallet: str
+async def test_option_over_one_cent_is_named(
+    open_stdio: Open, chain_client: httpx.Client, wallet: str
 ) -> None:
-    async with open_stdio(chained, WALLET=wallet) as local:
+    async with open_stdio(chain_client, WALLET=wallet) as local:
         result = await local.call_tool("crawler-scrape", {"url": "https://example.org", "actions": []})
 
     error = structured_content(result)["error"]
     assert (error["code"], error["options"]) == ("unsupported_options", ["actions"])
 
 
-async def test_an_empty_wallet_is_told_and_nothing_moves(
-    open_stdio: Open, chained: httpx.Client, tmp_path: Path
+async def test_empty_wallet_is_reported_and_not_charged(
+    open_stdio: Open, chain_client: httpx.Client, tmp_path: Path
 ) -> None:
     poor = tmp_path / "poor"
     poor.write_text("0x" + "42" * 32)
     poor.chmod(0o600)
 
-    async with open_stdio(chained, WALLET=str(poor)) as local:
+    async with open_stdio(chain_client, WALLET=str(poor)) as local:
         result = await local.call_tool(SLUG, QUESTION)
 
     error = structured_content(result)["error"]
     assert (error["code"], error["money"]) == ("insufficient_balance", "reported_not_moved")
 
 
-async def test_a_tool_the_api_does_not_have_is_an_error_of_the_protocol(
-    open_stdio: Open, chained: httpx.Client
-) -> None:
-    async with open_stdio(chained) as local:
+async def test_unknown_tool_is_protocol_error(open_stdio: Open, chain_client: httpx.Client) -> None:
+    async with open_stdio(chain_client) as local:
         with pytest.raises(MCPError, match="no tool 'token-rsik'") as failed:
             await local.call_tool("token-rsik", {})
 
     assert failed.value.code == -32602
 
 
-async def test_an_api_that_went_away_is_told_when_tools_are_listed(
-    open_stdio: Open, chain_settings: Settings
-) -> None:
+async def test_unreachable_api_is_reported_on_list(open_stdio: Open, chain_settings: Settings) -> None:
     with run_in_thread(chain_settings) as url:
         local = open_stdio(url)
         await local.__aenter__()
@@ -240,7 +236,7 @@ async def test_an_api_that_went_away_is_told_when_tools_are_listed(
     assert structured_content(result)["error"]["code"] == "unreachable"
 
 
-def run(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+def run_stdio(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments],
         input=stdin,
@@ -252,8 +248,8 @@ def run(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess
     )
 
 
-def test_standard_output_carries_the_protocol_and_nothing_else(
-    chained: httpx.Client, home: Path, wallet: str
+def test_standard_output_has_only_protocol_messages(
+    chain_client: httpx.Client, home: Path, wallet: str
 ) -> None:
     who = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     messages: list[dict[str, Any]] = [
@@ -264,7 +260,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
     lines = "".join(json.dumps(message) + "\n" for message in messages)
 
     with subprocess.Popen(
-        [*COMMAND, "--api", str(chained.base_url)],
+        [*COMMAND, "--api", str(chain_client.base_url)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -276,7 +272,7 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
         assert server.stdout
         server.stdin.write(lines)
         server.stdin.flush()
-        answered = [server.stdout.readline() for _ in range(2)]  # the end of the input cancels what is open
+        answered = [server.stdout.readline() for _ in range(2)]  # the end of the input cancels open calls
         rest, errors = server.communicate("no json\n", timeout=60)
 
     said = [json.loads(line) for line in [*answered, *rest.splitlines()]]
@@ -299,20 +295,20 @@ def test_standard_output_carries_the_protocol_and_nothing_else(
     ],
     ids=["unreachable", "no-address", "cap", "payee", "typo", "no-file", "no-key"],
 )
-def test_what_is_set_wrongly_ends_the_start_with_a_sentence(
+def test_invalid_setting_ends_start_with_message(
     home: Path, given: dict[str, str], code: int, says: str
 ) -> None:
-    done = run(home, **given)
+    done = run_stdio(home, **given)
 
     assert (done.returncode, done.stdout) == (code, "")
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_key_file_that_others_can_read_ends_the_start(home: Path, wallet: str) -> None:
+def test_readable_key_file_ends_start(home: Path, wallet: str) -> None:
     Path(wallet).chmod(0o644)
 
-    done = run(home, WALLET=wallet)
+    done = run_stdio(home, WALLET=wallet)
 
     assert done.returncode == 4
     assert "chmod 600" in done.stderr

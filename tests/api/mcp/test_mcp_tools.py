@@ -1,4 +1,4 @@
-"""The tools: one a service, told from the catalogue."""
+"""MCP tools: one per service, generated from the catalogue."""
 
 from __future__ import annotations
 
@@ -36,46 +36,46 @@ BODIES: list[dict[str, Any]] = [
 ]
 
 
-def entry_of(service: AnyService) -> ServiceDetail:
+def build_entry(service: AnyService) -> ServiceDetail:
     return ServiceDetail.model_validate(service_details(service, Settings()))
 
 
-def tool_for(slug: str) -> Tool:
-    return build_tool(entry_of(SERVICES[slug]))
+def build_service_tool(slug: str) -> Tool:
+    return build_tool(build_entry(SERVICES[slug]))
 
 
-def fits(schema: dict[str, Any], instance: Any) -> bool:
+def is_valid(schema: dict[str, Any], instance: Any) -> bool:
     return Draft202012Validator(schema).is_valid(instance)  # pyright: ignore[reportUnknownMemberType]
 
 
-def entries_of(client: httpx.Client) -> list[ServiceDetail]:
-    """The catalogue, read over HTTP as anybody reads it."""
+def fetch_entries(client: httpx.Client) -> list[ServiceDetail]:
+    """Return the catalogue's entries, read over HTTP."""
     slugs = [each["slug"] for each in client.get("/services").json()["services"]]
     return [ServiceDetail.model_validate(client.get(f"/services/{slug}").json()) for slug in slugs]
 
 
-async def test_every_service_is_a_tool_in_the_catalogues_order(
-    speak: ConnectClient, reader: httpx.Client
+async def test_each_service_is_tool_in_catalogue_order(
+    connect_client: ConnectClient, reader: httpx.Client
 ) -> None:
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         listed = await mcp.list_tools()
 
-    entries = entries_of(reader)
+    entries = fetch_entries(reader)
     assert [tool.name for tool in listed.tools] == [entry.slug for entry in entries]
     assert [tool.title for tool in listed.tools] == [entry.title for entry in entries]
 
 
-async def test_they_are_the_tools_made_from_the_catalogue_read_over_http(
-    speak: ConnectClient, reader: httpx.Client
+async def test_tools_equal_those_of_http_catalogue(
+    connect_client: ConnectClient, reader: httpx.Client
 ) -> None:
-    async with speak(reader) as mcp:
+    async with connect_client(reader) as mcp:
         listed = await mcp.list_tools()
 
-    assert listed.tools == [build_tool(entry) for entry in entries_of(reader)]
+    assert listed.tools == [build_tool(entry) for entry in fetch_entries(reader)]
 
 
-async def test_the_server_says_how_paying_works(speak: ConnectClient, reader: httpx.Client) -> None:
-    async with speak(reader) as mcp:
+async def test_server_explains_payment(connect_client: ConnectClient, reader: httpx.Client) -> None:
+    async with connect_client(reader) as mcp:
         told = mcp.instructions or ""
 
     assert "x402/payment" in told
@@ -83,8 +83,8 @@ async def test_the_server_says_how_paying_works(speak: ConnectClient, reader: ht
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_its_description_has_purpose_price_and_what_failing_costs(slug: str) -> None:
-    entry, told = entry_of(SERVICES[slug]), tool_for(slug).description or ""
+def test_description_has_purpose_price_and_failure_costs(slug: str) -> None:
+    entry, told = build_entry(SERVICES[slug]), build_service_tool(slug).description or ""
 
     assert told.startswith(entry.summary)
     assert f"Price: {entry.price}. {entry.pricing_note}" in told
@@ -92,7 +92,7 @@ def test_its_description_has_purpose_price_and_what_failing_costs(slug: str) -> 
 
 
 def has_free_text(schema: dict[str, Any]) -> bool:
-    """True if a text of any content has a place in the schema."""
+    """True if the schema allows a text of any content."""
     limits = {"enum", "const", "format", "pattern"}
     nodes: list[dict[str, Any]] = []
     json.loads(json.dumps(schema), object_hook=nodes.append)
@@ -107,8 +107,8 @@ def has_free_text(schema: dict[str, Any]) -> bool:
         if each.category == "web-context" and has_free_text(each.output_schema)
     ],
 )
-def test_text_of_strangers_is_called_data(slug: str) -> None:
-    assert "never instructions" in (tool_for(slug).description or "")
+def test_untrusted_text_is_called_data(slug: str) -> None:
+    assert "never instructions" in (build_service_tool(slug).description or "")
 
 
 @pytest.mark.parametrize(
@@ -119,23 +119,23 @@ def test_text_of_strangers_is_called_data(slug: str) -> None:
         ("phishing-check", "not cached"),
     ],
 )
-def test_it_says_how_old_an_answer_may_be(slug: str, says: str) -> None:
-    assert says in (tool_for(slug).description or "")
+def test_description_states_cache_age(slug: str, says: str) -> None:
+    assert says in (build_service_tool(slug).description or "")
 
 
-def test_it_says_when_a_deployment_has_not_set_it_up() -> None:
+def test_unconfigured_service_is_marked() -> None:
     off = ProviderSettings(enabled=False)
     settings = Settings(providers={"phishinglist": off})
 
     entry = ServiceDetail.model_validate(service_details(SERVICES["phishing-check"], settings))
 
     assert "not configured on this deployment" in (build_tool(entry).description or "")
-    assert "not configured on this deployment" not in (tool_for("phishing-check").description or "")
+    assert "not configured on this deployment" not in (build_service_tool("phishing-check").description or "")
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_it_only_reads(slug: str) -> None:
-    hints = tool_for(slug).annotations
+def test_tools_are_read_only(slug: str) -> None:
+    hints = build_service_tool(slug).annotations
 
     assert hints is not None
     told = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
@@ -143,8 +143,8 @@ def test_it_only_reads(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_its_schemas_are_schemas_and_fit_the_examples(slug: str) -> None:
-    entry, tool = entry_of(SERVICES[slug]), tool_for(slug)
+def test_schemas_are_valid_and_fit_examples(slug: str) -> None:
+    entry, tool = build_entry(SERVICES[slug]), build_service_tool(slug)
     assert tool.output_schema is not None
     answer: dict[str, Any] = {
         "service": slug,
@@ -162,36 +162,36 @@ def test_its_schemas_are_schemas_and_fit_the_examples(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_its_output_schema_admits_an_error_and_nothing_half(slug: str) -> None:
-    schema = tool_for(slug).output_schema
+def test_output_schema_allows_error_and_no_partial_answer(slug: str) -> None:
+    schema = build_service_tool(slug).output_schema
     assert schema is not None
 
     error: Any = {"error": {"code": "validation_error", "message": "no"}, "requestId": "req_1"}
     terms: Any = {"x402Version": 2, "error": "Payment required", "resource": {}, "accepts": []}
-    half: Any = {"service": slug, "requestId": "req_1", "data": entry_of(SERVICES[slug]).output_example}
+    half: Any = {"service": slug, "requestId": "req_1", "data": build_entry(SERVICES[slug]).output_example}
     bodies: list[Any] = [error, terms, half, {}]
-    assert [fits(schema, body) for body in bodies] == [True, True, False, False]
+    assert [is_valid(schema, body) for body in bodies] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_nothing_is_combined_at_the_root_of_its_input_schema(slug: str) -> None:
-    assert {"allOf", "anyOf", "oneOf", "not", "enum"} & tool_for(slug).input_schema.keys() == set()
+def test_input_schema_has_no_combination_at_root(slug: str) -> None:
+    assert {"allOf", "anyOf", "oneOf", "not", "enum"} & build_service_tool(slug).input_schema.keys() == set()
 
 
 @pytest.mark.parametrize("slug", SERVICES)
-def test_its_input_schema_refuses_what_the_service_refuses(slug: str) -> None:
-    entry, tool = entry_of(SERVICES[slug]), tool_for(slug)
+def test_input_schema_refuses_what_service_refuses(slug: str) -> None:
+    entry, tool = build_entry(SERVICES[slug]), build_service_tool(slug)
 
     bodies = [*BODIES, entry.input_example]
-    verdicts = [fits(entry.input_schema, body) for body in bodies]
-    assert [fits(tool.input_schema, body) for body in bodies] == verdicts
+    verdicts = [is_valid(entry.input_schema, body) for body in bodies]
+    assert [is_valid(tool.input_schema, body) for body in bodies] == verdicts
     assert set(verdicts) == {True, False}
 
 
-async def test_a_development_chain_is_among_the_chains(speak: ConnectClient, chained: httpx.Client) -> None:
-    async with speak(chained) as mcp:
+async def test_development_chain_is_listed(connect_client: ConnectClient, chain_client: httpx.Client) -> None:
+    async with connect_client(chain_client) as mcp:
         tools = {tool.name: tool for tool in (await mcp.list_tools()).tools}
 
     body = {"chainId": 84532, "walletAddress": ADDRESS}
-    assert fits(tools["wallet-brief"].input_schema, body)
-    assert not fits(tool_for("wallet-brief").input_schema, body)
+    assert is_valid(tools["wallet-brief"].input_schema, body)
+    assert not is_valid(build_service_tool("wallet-brief").input_schema, body)

@@ -28,12 +28,12 @@ CALL = {"name": SLUG, "arguments": QUESTION}
 PAGE = "https://page.test"
 
 
-def before(method: str, **params: Any) -> dict[str, Any]:
-    """A request of the version before: it needs no envelope."""
+def previous_version_request(method: str, **params: Any) -> dict[str, Any]:
+    """Return a request of the previous version, which needs no envelope."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
-def test_what_the_server_is_can_be_asked_without_a_handshake(reader: httpx.Client) -> None:
+def test_server_info_needs_no_handshake(reader: httpx.Client) -> None:
     response = post_message(
         reader,
         build_request("server/discover"),
@@ -49,7 +49,7 @@ def test_what_the_server_is_can_be_asked_without_a_handshake(reader: httpx.Clien
 
 
 @pytest.mark.extended
-def test_what_speaks_the_protocol_is_not_loaded_by_a_start() -> None:
+def test_protocol_packages_are_not_loaded_at_start() -> None:
     loaded = "import sys, centgate.api.app; print('mcp' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60)
@@ -57,7 +57,7 @@ def test_what_speaks_the_protocol_is_not_loaded_by_a_start() -> None:
     assert (done.stdout, done.returncode) == ("False\n", 0)
 
 
-def test_a_list_says_how_long_it_keeps(reader: httpx.Client) -> None:
+def test_list_states_cache_time(reader: httpx.Client) -> None:
     response = post_message(
         reader, build_request("tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list"
     )
@@ -66,7 +66,7 @@ def test_a_list_says_how_long_it_keeps(reader: httpx.Client) -> None:
     assert (result["resultType"], result["ttlMs"], result["cacheScope"]) == ("complete", 60_000, "public")
 
 
-def test_a_version_nobody_knows_is_told_those_that_are_known(reader: httpx.Client) -> None:
+def test_unknown_version_gets_supported_ones(reader: httpx.Client) -> None:
     message = build_request("tools/list", version="2099-01-01")
 
     response = post_message(reader, message, mcp_protocol_version="2099-01-01", mcp_method="tools/list")
@@ -77,9 +77,11 @@ def test_a_version_nobody_knows_is_told_those_that_are_known(reader: httpx.Clien
     assert "2026-07-28" in error["data"]["supported"]
 
 
-def test_a_handshake_in_a_version_nobody_knows_is_offered_one(reader: httpx.Client) -> None:
+def test_handshake_in_unknown_version_gets_supported_one(reader: httpx.Client) -> None:
     who = {"name": "somebody", "version": "1"}
-    message = before("initialize", protocolVersion="1999-01-01", capabilities={}, clientInfo=who)
+    message = previous_version_request(
+        "initialize", protocolVersion="1999-01-01", capabilities={}, clientInfo=who
+    )
 
     response = post_message(reader, message)
 
@@ -87,7 +89,7 @@ def test_a_handshake_in_a_version_nobody_knows_is_offered_one(reader: httpx.Clie
 
 
 def test_no_session_is_opened(reader: httpx.Client) -> None:
-    response = post_message(reader, before("tools/list"), mcp_protocol_version="2025-11-25")
+    response = post_message(reader, previous_version_request("tools/list"), mcp_protocol_version="2025-11-25")
 
     assert response.status_code == 200
     assert "mcp-session-id" not in response.headers
@@ -96,7 +98,7 @@ def test_no_session_is_opened(reader: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "PUT"])
-def test_there_is_nothing_to_stream_and_no_session_to_end(reader: httpx.Client, method: str) -> None:
+def test_stream_and_session_end_are_not_supported(reader: httpx.Client, method: str) -> None:
     response = reader.request(method, "/mcp")
 
     assert response.status_code == 405
@@ -109,17 +111,17 @@ def test_there_is_nothing_to_stream_and_no_session_to_end(reader: httpx.Client, 
     ids=["nothing", "half", "list", "number", "no-method", "no-version", "deep"],
 )
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
-def test_what_is_no_message_is_an_error_of_the_protocol(
-    reader: httpx.Client, message: str, version: str
-) -> None:
+def test_invalid_message_is_protocol_error(reader: httpx.Client, message: str, version: str) -> None:
     response = post_message(reader, message, mcp_protocol_version=version)
 
     assert response.status_code == 400
     assert response.json()["error"]["code"] in (-32700, -32600, -32602)
 
 
-def test_a_message_that_is_too_long_is_not_read(reader: httpx.Client) -> None:
-    response = post_message(reader, before("tools/call", name=SLUG, arguments={"url": "x" * 200_000}))
+def test_too_long_message_is_not_read(reader: httpx.Client) -> None:
+    response = post_message(
+        reader, previous_version_request("tools/call", name=SLUG, arguments={"url": "x" * 200_000})
+    )
 
     assert response.status_code == 413
     assert "longer than 98304 bytes" in response.json()["error"]["message"]
@@ -127,7 +129,7 @@ def test_a_message_that_is_too_long_is_not_read(reader: httpx.Client) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
-def test_who_hangs_up_within_a_message_leaves_one_line(
+def test_disconnect_within_message_logs_one_line(
     settings: Settings, capfd: pytest.CaptureFixture[str], version: str
 ) -> None:
     configure_logging("info")
@@ -149,8 +151,10 @@ def test_who_hangs_up_within_a_message_leaves_one_line(
 
 
 @pytest.mark.parametrize("number", ["1e999", "NaN", "-Infinity", "1" * 400])
-def test_numbers_that_json_does_not_know_are_refused_uncharged(reader: httpx.Client, number: str) -> None:
-    message = json.dumps(before("tools/call", **CALL)).replace(json.dumps(QUESTION), f'{{"url": {number}}}')
+def test_non_json_numbers_are_refused_uncharged(reader: httpx.Client, number: str) -> None:
+    message = json.dumps(previous_version_request("tools/call", **CALL)).replace(
+        json.dumps(QUESTION), f'{{"url": {number}}}'
+    )
 
     response = post_message(reader, message)
 
@@ -158,54 +162,57 @@ def test_numbers_that_json_does_not_know_are_refused_uncharged(reader: httpx.Cli
     assert error["code"] == "validation_error"
 
 
-def test_a_notification_is_taken_and_nothing_comes_back(reader: httpx.Client) -> None:
+def test_notification_gets_no_response(reader: httpx.Client) -> None:
     response = post_message(reader, {"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     assert (response.status_code, response.content) == (202, b"")
 
 
 @pytest.fixture
-def guarded(api: ApiFactory, settings: Settings) -> httpx.Client:
+def restricted_client(api: ApiFactory, settings: Settings) -> httpx.Client:
     """A client of an API that pages of one origin may call."""
     return api(settings.model_copy(update={"allowed_origins": (PAGE,)}))
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("origin", ["https://evil.test", "null", f"{PAGE}.evil.test", "http://page.test"])
-def test_a_foreign_page_is_kept_out(guarded: httpx.Client, origin: str) -> None:
-    response = post_message(guarded, before("tools/list"), origin=origin)
+def test_foreign_origin_is_refused(restricted_client: httpx.Client, origin: str) -> None:
+    response = post_message(restricted_client, previous_version_request("tools/list"), origin=origin)
 
     assert response.status_code == 403
     assert response.json()["error"]["message"].startswith(f"origin {origin} is not allowed to call")
     assert response.json()["id"] is None
 
 
-def test_pages_that_are_allowed_and_its_own_are_let_in(guarded: httpx.Client) -> None:
-    own = str(guarded.base_url).rstrip("/")
+def test_allowed_and_own_origins_are_accepted(restricted_client: httpx.Client) -> None:
+    own = str(restricted_client.base_url).rstrip("/")
 
     origins = [PAGE, own]
-    statuses = [post_message(guarded, before("tools/list"), origin=origin).status_code for origin in origins]
+    statuses = [
+        post_message(restricted_client, previous_version_request("tools/list"), origin=origin).status_code
+        for origin in origins
+    ]
 
     assert statuses == [200, 200]
-    assert post_message(guarded, before("tools/list")).status_code == 200
+    assert post_message(restricted_client, previous_version_request("tools/list")).status_code == 200
 
 
-def test_cors_for_all_origins_lets_no_page_call(reader: httpx.Client) -> None:
-    response = post_message(reader, before("tools/list"), origin="https://anybody.test")
+def test_cors_for_all_origins_allows_no_page(reader: httpx.Client) -> None:
+    response = post_message(reader, previous_version_request("tools/list"), origin="https://anybody.test")
 
     assert response.status_code == 403
-    assert response.headers["Access-Control-Allow-Origin"] == "*"  # so that the page can read why
+    assert response.headers["Access-Control-Allow-Origin"] == "*"  # so that the page can read the reason
 
 
-def test_pages_of_the_website_may_call(api: ApiFactory, settings: Settings) -> None:
+def test_pages_of_website_may_call(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"site_url": "https://docs.example.org/centgate"}))
 
-    response = post_message(client, before("tools/list"), origin="https://docs.example.org")
+    response = post_message(client, previous_version_request("tools/list"), origin="https://docs.example.org")
 
     assert response.status_code == 200
 
 
-def test_a_page_may_ask_first(reader: httpx.Client) -> None:
+def test_preflight_is_answered(reader: httpx.Client) -> None:
     asked = {
         "Origin": "https://anybody.test",
         "Access-Control-Request-Method": "POST",
@@ -218,7 +225,7 @@ def test_a_page_may_ask_first(reader: httpx.Client) -> None:
     assert "mcp-protocol-version" in response.headers["Access-Control-Allow-Headers"]
 
 
-def test_the_card_and_the_catalog_lead_to_the_server(api: ApiFactory, settings: Settings) -> None:
+def test_card_and_catalog_link_server(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"public_url": "https://api.example.org"}))
 
     card = client.get("/mcp/server-card")
@@ -235,7 +242,7 @@ def test_the_card_and_the_catalog_lead_to_the_server(api: ApiFactory, settings: 
     assert listed["type"] == listed["mediaType"] == card.headers["content-type"]
 
 
-def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
+def test_call_logs_one_line_with_service_code_and_payment(
     tmp_path: Path, buyer: Buyer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     configure_logging("info")
@@ -245,12 +252,14 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
             run_in_thread(build_settings(tmp_path, stub.url)) as url,
             httpx.Client(base_url=url, timeout=30) as client,
         ):
-            unpaid = post_message(client, before("tools/call", **CALL)).json()["result"]["structuredContent"]
+            unpaid = post_message(client, previous_version_request("tools/call", **CALL)).json()["result"][
+                "structuredContent"
+            ]
             assert unpaid == decode_header(client.post(f"/services/{SLUG}").headers["PAYMENT-REQUIRED"])
             payment = sign_payload(client, buyer, nonce="0x" + "5e" * 32)
-            post_message(client, before("tools/call", **CALL, _meta={PAYMENT: payment}))
+            post_message(client, previous_version_request("tools/call", **CALL, _meta={PAYMENT: payment}))
             broken = payment | {"payload": payment["payload"] | {"signature": "0x" + "5e" * 65}}
-            post_message(client, before("tools/call", **CALL, _meta={PAYMENT: broken}))
+            post_message(client, previous_version_request("tools/call", **CALL, _meta={PAYMENT: broken}))
     finally:
         configure_logging("error")
 
@@ -266,8 +275,8 @@ def test_a_call_has_one_line_in_the_log_with_service_code_and_payment(
 
 
 @pytest.fixture
-def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
-    """A client of an API that was never opened, so that every call fails as nobody foresaw."""
+def unopened_api_client(settings: Settings) -> Generator[httpx.Client]:
+    """A client of an API that was never opened, so that every call fails unexpectedly."""
     configure_logging("critical")
     server = uvicorn.Server(uvicorn.Config(create_app(settings), port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, daemon=True)
@@ -282,8 +291,8 @@ def client_of_a_closed_house(settings: Settings) -> Generator[httpx.Client]:
     configure_logging("error")
 
 
-def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_house: httpx.Client) -> None:
-    response = post_message(client_of_a_closed_house, before("tools/call", **CALL))
+def test_unexpected_error_hides_internals(unopened_api_client: httpx.Client) -> None:
+    response = post_message(unopened_api_client, previous_version_request("tools/call", **CALL))
 
     result = response.json()["result"]
     assert result["isError"] is True
@@ -294,16 +303,19 @@ def test_what_fails_unforeseen_is_told_without_its_insides(client_of_a_closed_ho
 
 
 @pytest.fixture
-def limited(api: ApiFactory, settings: Settings) -> httpx.Client:
-    """A client of an API that has one more token for it, and gets none back while a test runs."""
+def limited_client(api: ApiFactory, settings: Settings) -> httpx.Client:
+    """A client with one token left, and none back while a test runs."""
     client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 3}))
     for _ in range(2):
         client.get("/services")
     return client
 
 
-def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -> None:
-    messages = [post_message(limited, before("tools/call", **CALL)).json()["result"] for _ in range(2)]
+def test_limited_tool_call_returns_error_result(limited_client: httpx.Client) -> None:
+    messages = [
+        post_message(limited_client, previous_version_request("tools/call", **CALL)).json()["result"]
+        for _ in range(2)
+    ]
 
     assert [message["structuredContent"].get("x402Version") for message in messages] == [2, None]
     refused = messages[1]
@@ -313,22 +325,22 @@ def test_a_limited_tool_call_is_a_result_with_the_error(limited: httpx.Client) -
     assert json.loads(refused["content"][0]["text"]) == refused["structuredContent"]
 
 
-def test_a_limited_tool_call_with_an_unknown_payment_is_untouched(limited: httpx.Client) -> None:
-    payload = sign_payload(limited, Buyer())
+def test_limited_call_leaves_unknown_payment_unused(limited_client: httpx.Client) -> None:
+    payload = sign_payload(limited_client, Buyer())
 
-    response = post_message(limited, before("tools/call", **CALL, _meta={PAYMENT: payload}))
+    response = post_message(
+        limited_client, previous_version_request("tools/call", **CALL, _meta={PAYMENT: payload})
+    )
 
     error = response.json()["result"]["structuredContent"]["error"]
     unused = {"state": "unused", "charged": False, "retry": "same_payment"}
     assert (error["code"], error["details"]["payment"]) == ("rate_limited", unused)
 
 
-def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
-    api: ApiFactory, settings: Settings
-) -> None:
+def test_payment_returns_its_token_and_is_never_limited(api: ApiFactory, settings: Settings) -> None:
     client = api(settings.model_copy(update={"free_per_minute": 1, "free_burst": 2}))
     payload = sign_payload(client, Buyer())
-    call = before("tools/call", **CALL, _meta={PAYMENT: payload})
+    call = previous_version_request("tools/call", **CALL, _meta={PAYMENT: payload})
 
     bought = post_message(client, call).json()["result"]
     free = [client.get("/services").status_code for _ in range(3)]
@@ -341,10 +353,10 @@ def test_a_payment_over_mcp_gives_its_token_back_and_is_never_limited(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("method", ["tools/list", "ping", "tools/nothing"])
-def test_any_other_message_is_refused_over_http(limited: httpx.Client, method: str) -> None:
-    limited.get("/services")
+def test_limited_other_message_is_http_error(limited_client: httpx.Client, method: str) -> None:
+    limited_client.get("/services")
 
-    response = post_message(limited, before(method))
+    response = post_message(limited_client, previous_version_request(method))
 
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) > 0

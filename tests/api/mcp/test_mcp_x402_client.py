@@ -27,14 +27,14 @@ BUYER = BUYER_ACCOUNTS[8]
 CENT = 10_000
 
 
-class AsBefore:
-    """The official MCP client with the interface that x402's was written for: that of its first version."""
+class FirstVersionClient:
+    """The official MCP client with the interface of its first version, for which x402's was written."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     async def call_tool(self, params: dict[str, Any], read_timeout_seconds: timedelta) -> Any:
-        """A call as a dictionary, and its result with the names of the wire."""
+        """Call with a dictionary; return the result with the names of the protocol."""
         result = await self._client.call_tool(
             params["name"],
             params["arguments"],
@@ -46,27 +46,27 @@ class AsBefore:
 
 @pytest.fixture
 def wallet() -> x402Client:
-    """A client set up as its documentation says, and no further."""
+    """A client set up as its documentation says, without further options."""
     client = x402Client()
     register_exact_evm_client(client, Account.from_key(BUYER.private_key))
     return client
 
 
-def balances(chain: DevChain) -> tuple[int, int]:
+def read_balances(chain: DevChain) -> tuple[int, int]:
     return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
 @pytest.mark.extended
-async def test_it_is_asked_to_pay_pays_and_is_answered(
-    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
+async def test_client_pays_and_gets_answer(
+    connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
-    before = balances(devchain)
+    before = read_balances(devchain)
 
-    async with speak(chained) as mcp:
-        buyer = wrap_mcp_client_with_payment(AsBefore(mcp), wallet)
+    async with connect_client(chain_client) as mcp:
+        buyer = wrap_mcp_client_with_payment(FirstVersionClient(mcp), wallet)
         result = await buyer.call_tool("phishing-check", QUESTION)
 
-    after = balances(devchain)
+    after = read_balances(devchain)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
     assert result.payment_made
     assert not result.is_error
@@ -76,15 +76,15 @@ async def test_it_is_asked_to_pay_pays_and_is_answered(
 
 
 @pytest.mark.extended
-async def test_what_it_asks_wrongly_costs_it_nothing(
-    speak: ConnectClient, chained: httpx.Client, devchain: DevChain, wallet: x402Client
+async def test_invalid_arguments_cost_nothing(
+    connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
-    before = balances(devchain)
+    before = read_balances(devchain)
 
-    async with speak(chained) as mcp:
-        buyer = wrap_mcp_client_with_payment(AsBefore(mcp), wallet)
+    async with connect_client(chain_client) as mcp:
+        buyer = wrap_mcp_client_with_payment(FirstVersionClient(mcp), wallet)
         result = await buyer.call_tool("phishing-check", {"url": 7})
 
     assert result.is_error
     assert not result.payment_made
-    assert balances(devchain) == before
+    assert read_balances(devchain) == before
