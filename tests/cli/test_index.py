@@ -1,4 +1,4 @@
-"""`centgate index`: sites are added, crawled, shown and removed, and mistakes are told in a sentence."""
+"""`centgate index`: add, crawl, list and remove sites; errors in one line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def site() -> Generator[SmallSite]:
 
 @pytest.fixture
 def run(tmp_path: Path, site: SmallSite) -> Command:
-    """Run a command with an index of its own, which may fetch the site."""
+    """Function that runs a command on an index of this test, which may fetch the site."""
     env = {
         "CENTGATE_SITEINDEX_FOLDER": str(tmp_path / "index"),
         "CENTGATE_FETCH_ALLOWED": site.address,
@@ -43,7 +43,7 @@ def run(tmp_path: Path, site: SmallSite) -> Command:
     return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env)
 
 
-def test_a_site_is_added_crawled_shown_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
+def test_site_is_added_crawled_listed_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
     assert "new sites: 1 of 1" in run("add", site.url).output
     shown = run("status").output
     assert "never" in shown
@@ -61,7 +61,7 @@ def test_a_site_is_added_crawled_shown_and_removed(run: Command, site: SmallSite
 
 
 @pytest.mark.extended
-def test_pages_get_vectors_of_the_operators_endpoint(
+def test_pages_get_vectors_from_operators_endpoint(
     run: Command, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serve_embeddings() as (url, asked):
@@ -79,26 +79,26 @@ def test_pages_get_vectors_of_the_operators_endpoint(
     assert vectors.search([0.0, 1.0], 1)[0][1] > 0.9
 
 
-def test_what_a_site_says_is_no_markup(run: Command, site: SmallSite) -> None:
+def test_text_of_site_is_not_markup(run: Command, site: SmallSite) -> None:
     site.respond("/", "ripe", "text/[/b]")
     run("add", site.url)
     assert "text/[/b]" in run("crawl", "--pause", "0").output
     assert run("status").exit_code == 0
 
 
-def test_a_crawl_shows_what_its_map_may_miss(run: Command, site: SmallSite) -> None:
+def test_crawl_reports_incomplete_site_map(run: Command, site: SmallSite) -> None:
     site.set_robots("User-agent: *", "Allow: /", f"Sitemap: {site.url_of('/maps/all.xml')}")
     site.respond("/maps/all.xml", "down", "text/plain", status=500)
     run("add", site.url)
     assert "/maps/all.xml was not read" in run("crawl", "--pause", "0").output
 
 
-def test_nothing_is_fetched_before_a_crawl(run: Command, site: SmallSite) -> None:
+def test_nothing_is_fetched_before_crawl(run: Command, site: SmallSite) -> None:
     assert run("add", site.url).exit_code == 0
     assert site.requested_paths == []
 
 
-def test_the_list_in_the_package_is_added_whole_or_by_group(run: Command) -> None:
+def test_packaged_list_is_added_whole_or_by_group(run: Command) -> None:
     seeds = load_seeds()
     group = seeds.groups[0]
     members = [seed for seed in seeds.seeds if seed.group == group]
@@ -108,7 +108,7 @@ def test_the_list_in_the_package_is_added_whole_or_by_group(run: Command) -> Non
     )
 
 
-def test_a_file_of_addresses_is_added(run: Command, tmp_path: Path) -> None:
+def test_url_file_is_added(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "sites.txt"
     file.write_text(
         "# documentation\nhttps://docs.example/\n\nhttps://docs.example/\nhttps://other.example/a/\n"
@@ -116,7 +116,7 @@ def test_a_file_of_addresses_is_added(run: Command, tmp_path: Path) -> None:
     assert "new sites: 2 of 2" in run("add", str(file)).output
 
 
-def test_a_file_of_addresses_may_have_comments_and_a_byte_order_mark(run: Command, tmp_path: Path) -> None:
+def test_url_file_may_have_comments_and_bom(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "sites.txt"
     file.write_bytes(
         b"\xef\xbb\xbfhttps://docs.example/  # manual\r\nhttps://other.example/a/#part\t#\r\n # end\r\n"
@@ -128,7 +128,7 @@ def test_a_file_of_addresses_may_have_comments_and_a_byte_order_mark(run: Comman
     assert "%" not in shown
 
 
-def test_a_note_beside_an_address_is_no_part_of_it(run: Command, tmp_path: Path) -> None:
+def test_note_beside_url_is_ignored(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "sites.txt"
     file.write_text("https://docs.example/ the documentation\n")
     result = run("add", str(file))
@@ -145,13 +145,13 @@ def test_a_note_beside_an_address_is_no_part_of_it(run: Command, tmp_path: Path)
         (("remove", "https://docs.example/"), "there are no sites yet"),
     ],
 )
-def test_a_mistake_is_told_in_a_sentence(run: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_error_is_reported_in_one_line(run: Command, arguments: tuple[str, ...], message: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 1
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
 
 
-def test_a_site_that_is_not_in_the_index_is_named(run: Command, site: SmallSite) -> None:
+def test_unknown_site_is_named(run: Command, site: SmallSite) -> None:
     run("add", site.url)
     assert "nowhere.example" in run("remove", "https://nowhere.example/").output

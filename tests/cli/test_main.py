@@ -1,4 +1,4 @@
-"""The command as an operator types it: processes of their own, and nothing else."""
+"""The command line `centgate`, run as separate processes."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -40,13 +40,13 @@ PATIENCE = 60
 PAYER = re.compile(r"^  (0x[0-9a-fA-F]{40})  (0x[0-9a-f]{64})$")
 
 
-class Running:
-    """A command that goes on, and what it has said up to its `ready` line."""
+class RunningCommand:
+    """A command that keeps running, and its output up to the `ready` line."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
         self._lines: Queue[str] = Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self._read_output, daemon=True).start()
         self.said: list[str] = []
         while not self.said or not self.said[-1].startswith("ready "):
             line = self._lines.get(timeout=PATIENCE)
@@ -57,27 +57,27 @@ class Running:
     def url(self) -> str:
         return self.said[-1].removeprefix("ready ")
 
-    def end(self) -> int:
-        """Ask it to end, as a supervisor does; its exit code."""
+    def stop(self) -> int:
+        """Stop the command as a supervisor does, and return its exit code."""
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(PATIENCE)
 
-    def _listen(self) -> None:
+    def _read_output(self) -> None:
         assert self._process.stdout
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put("")
 
 
-Start = Callable[..., Running]
+Start = Callable[..., RunningCommand]
 
 
 @contextmanager
-def starting() -> Generator[Start]:
-    """Starts the command and waits until it is ready; after the block it is gone."""
+def open_starter() -> Generator[Start]:
+    """Yield a function that starts the command and waits until it is ready; stop all at the end."""
     processes: list[subprocess.Popen[str]] = []
 
-    def begin(*arguments: str, **settings: str) -> Running:
+    def begin(*arguments: str, **settings: str) -> RunningCommand:
         process = subprocess.Popen(
             [*CENTGATE, *arguments],
             env={**os.environ, **settings},
@@ -86,7 +86,7 @@ def starting() -> Generator[Start]:
             text=True,
         )
         processes.append(process)
-        return Running(process)
+        return RunningCommand(process)
 
     yield begin
     for process in processes:
@@ -102,23 +102,25 @@ def starting() -> Generator[Start]:
 
 @pytest.fixture
 def start() -> Generator[Start]:
-    """Starts the command for one test."""
-    with starting() as start:
+    """Function that starts the command for one test."""
+    with open_starter() as start:
         yield start
 
 
 @pytest.fixture(scope="module", params=["1", "2"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Running]:
+def running_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[RunningCommand]:
     """A server without settings, of one process and of two."""
-    with pytest.MonkeyPatch.context() as patch, starting() as start:
+    with pytest.MonkeyPatch.context() as patch, open_starter() as start:
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("server"))
         yield start("serve", "--port", "0", "--workers", request.param)
 
 
-def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
     return subprocess.run(
         [*CENTGATE, *arguments],
         env={**os.environ, "COLUMNS": "110", **settings},
@@ -130,14 +132,14 @@ def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_names_every_command() -> None:
-    shown = run("--help")
+    shown = run_command("--help")
 
     assert shown.returncode == 0
     assert all(command in shown.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
 
 
-def test_help_groups_commands_by_their_users() -> None:
-    shown = run("--help", COLUMNS="80").stdout
+def test_help_groups_commands_by_users() -> None:
+    shown = run_command("--help", COLUMNS="80").stdout
 
     headings = [line for line in shown.splitlines() if line.startswith("For ")]
     assert headings == ["For buyers:", "For operators:", "For developers:"]
@@ -148,14 +150,14 @@ def test_help_groups_commands_by_their_users() -> None:
 
 
 @pytest.mark.parametrize("name", LAZY_COMMANDS)
-def test_summary_of_a_lazy_command_is_that_of_its_module(name: str) -> None:
+def test_lazy_command_has_summary_of_its_module(name: str) -> None:
     group: Any = get_command(app)
 
     assert group.get_command(None, name).help.startswith(LAZY_COMMANDS[name].summary.removesuffix("."))
 
 
-def test_version_is_that_of_the_package() -> None:
-    shown = run("--version")
+def test_version_is_that_of_package() -> None:
+    shown = run_command("--version")
 
     assert (shown.returncode, shown.stdout) == (0, f"centgate {version('centgate')}\n")
 
@@ -170,74 +172,74 @@ def test_version_is_that_of_the_package() -> None:
         ("index status", None),
     ],
 )
-def test_what_a_command_shows_can_be_json(tmp_path: Path, command: str, name: str | None) -> None:
+def test_output_can_be_json(tmp_path: Path, command: str, name: str | None) -> None:
     folders = {
         "CENTGATE_DATABASE_URL": f"sqlite:///{tmp_path / 'journal.db'}",
         "CENTGATE_SITEINDEX_FOLDER": str(tmp_path / "index"),
     }
     if name is None:
-        run("index", "add", "https://example.org", **folders)
+        run_command("index", "add", "https://example.org", **folders)
         name = "url"
 
-    shown = run(*command.split(), "--json", **folders)
+    shown = run_command(*command.split(), "--json", **folders)
 
     content = json.loads(shown.stdout)
     assert name in (content[0] if isinstance(content, list) else content)
 
 
-def commands_below(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def list_commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command with its words, of all groups."""
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         yield (*words, name), command
         if isinstance(command, TyperGroup):
-            yield from commands_below(command, (*words, name))
+            yield from list_commands(command, (*words, name))
 
 
 @pytest.mark.extended
-def test_values_in_help_are_named_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_in_help_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for words, command in commands_below(get_command(app)):
+    for words, command in list_commands(get_command(app)):
         text = command.get_help(Context(command, info_name=" ".join(words)))
 
         assert not re.search(r"<(str|int|float|bool|path|list)\b", text, re.IGNORECASE), words
         assert max(map(len, text.splitlines())) <= 80, words
 
 
-def test_nothing_said_shows_the_help() -> None:
-    assert "Usage" in run().stderr
+def test_no_arguments_show_help() -> None:
+    assert "Usage" in run_command().stderr
 
 
 @pytest.mark.extended
-def test_serve_says_ready_once_it_answers(running: Running) -> None:
-    assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", running.said[-1])
-    assert httpx.get(f"{running.url}/health").status_code == 200
+def test_serve_prints_ready_when_it_answers(running_server: RunningCommand) -> None:
+    assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+", running_server.said[-1])
+    assert httpx.get(f"{running_server.url}/health").status_code == 200
 
 
-def test_standard_output_holds_the_ready_line_alone(running: Running) -> None:
-    assert len(running.said) == 1
+def test_standard_output_has_only_ready_line(running_server: RunningCommand) -> None:
+    assert len(running_server.said) == 1
 
 
-def test_every_process_is_ready(running: Running) -> None:
-    with httpx.Client(base_url=running.url) as client:
+def test_every_process_is_ready(running_server: RunningCommand) -> None:
+    with httpx.Client(base_url=running_server.url) as client:
         assert {client.get("/readyz").status_code for _ in range(10)} == {200}
 
 
-def test_every_process_limits_headers(running: Running) -> None:
-    with httpx.Client(base_url=running.url) as client:
+def test_every_process_limits_headers(running_server: RunningCommand) -> None:
+    with httpx.Client(base_url=running_server.url) as client:
         responses = [client.get("/livez", headers={"A": "a" * 70_000}) for _ in range(10)]
 
     assert {response.status_code for response in responses} == {431}
 
 
-def test_without_an_address_to_pay_to_it_serves_the_catalogue(running: Running) -> None:
-    entry = httpx.get(f"{running.url}/services/phishing-check").json()
+def test_serve_without_payee_serves_catalogue(running_server: RunningCommand) -> None:
+    entry = httpx.get(f"{running_server.url}/services/phishing-check").json()
 
     assert entry["payment"]["enforced"] is False
 
 
-def test_without_an_address_to_pay_to_nothing_is_sold(running: Running) -> None:
-    response = httpx.post(running.url + PHISHING, json=QUESTION)
+def test_serve_without_payee_sells_nothing(running_server: RunningCommand) -> None:
+    response = httpx.post(running_server.url + PHISHING, json=QUESTION)
 
     assert response.status_code == 402
     assert response.json()["error"]["code"] == "payment_not_configured"
@@ -246,17 +248,17 @@ def test_without_an_address_to_pay_to_nothing_is_sold(running: Running) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_server_that_is_asked_to_end_ends(start: Start, workers: str) -> None:
+def test_terminated_server_ends(start: Start, workers: str) -> None:
     running = start("serve", "--port", "0", "--workers", workers)
 
-    running.end()
+    running.stop()
 
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{running.url}/livez")
 
 
 @pytest.mark.extended
-def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
+def test_terms_name_payee(start: Start) -> None:
     address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
     running = start("serve", "--port", "0", CENTGATE_PAY_TO=address.lower())
 
@@ -266,11 +268,11 @@ def test_with_an_address_to_pay_to_the_terms_name_it(start: Start) -> None:
 
 
 @pytest.mark.extended
-def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
+def test_occupied_port_is_reported_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
 
-        refused = run("serve", "--port", port)
+        refused = run_command("serve", "--port", port)
 
     assert refused.returncode == 1
     assert f"centgate: cannot listen on 127.0.0.1:{port}: Address already in use" in refused.stderr
@@ -279,8 +281,8 @@ def test_a_port_that_is_taken_is_said_in_a_sentence() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("command", ["serve", "dev"])
-def test_a_bad_setting_is_named_in_a_sentence(command: str) -> None:
-    refused = run(command, CENTGATE_PORT="eighty")
+def test_invalid_setting_is_named_in_one_line(command: str) -> None:
+    refused = run_command(command, CENTGATE_PORT="eighty")
 
     assert refused.returncode == 2
     assert refused.stderr.startswith("centgate: CENTGATE_PORT: ")
@@ -288,7 +290,7 @@ def test_a_bad_setting_is_named_in_a_sentence(command: str) -> None:
 
 
 @pytest.mark.extended
-def test_all_bad_settings_are_named_at_once() -> None:
+def test_all_invalid_settings_are_named() -> None:
     bad = {
         "CENTGATE_PAY_TO": "0x12",
         "CENTGATE_NETWORK": "base",
@@ -297,7 +299,7 @@ def test_all_bad_settings_are_named_at_once() -> None:
         "CENTGATE_LOG_LEVEL": "loud",
     }
 
-    refused = run("serve", **bad)
+    refused = run_command("serve", **bad)
 
     assert refused.returncode == 2
     assert sorted(line.split(": ")[1] for line in refused.stderr.splitlines()) == sorted(bad)
@@ -305,8 +307,8 @@ def test_all_bad_settings_are_named_at_once() -> None:
 
 
 @pytest.mark.extended
-def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
-    refused = run("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
+def test_missing_secret_file_is_named() -> None:
+    refused = run_command("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
 
     assert refused.returncode in (1, 2)
     assert "centgate: CENTGATE_PAY_TO_FILE: cannot read /nowhere/address" in refused.stderr
@@ -315,8 +317,10 @@ def test_a_secret_file_that_is_missing_is_named_in_a_sentence() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str) -> None:
-    refused = run("serve", "--port", "0", "--workers", workers, CENTGATE_PHISHING_LIST="/nowhere/list.xz")
+def test_unreadable_phishing_list_is_reported(workers: str) -> None:
+    refused = run_command(
+        "serve", "--port", "0", "--workers", workers, CENTGATE_PHISHING_LIST="/nowhere/list.xz"
+    )
 
     assert refused.returncode == 1
     assert "/nowhere/list.xz" in refused.stderr
@@ -325,23 +329,23 @@ def test_a_phishing_list_that_cannot_be_read_is_said_in_a_sentence(workers: str)
 
 @pytest.mark.extended
 @pytest.mark.parametrize("command", ["dev", "demo"])
-def test_a_development_node_that_does_not_answer_is_said_in_a_sentence(command: str) -> None:
-    refused = run(command, CENTGATE_DEV_RPC="http://127.0.0.1:1")
+def test_silent_development_node_is_reported(command: str) -> None:
+    refused = run_command(command, CENTGATE_DEV_RPC="http://127.0.0.1:1")
 
     assert refused.returncode == 1
     assert "http://127.0.0.1:1 did not answer" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 
-def test_an_unknown_command_is_refused() -> None:
-    refused = run("sell")
+def test_unknown_command_is_refused() -> None:
+    refused = run_command("sell")
 
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
 
 
 @pytest.mark.extended
-def test_dev_shows_ten_payers_before_it_is_ready(start: Start) -> None:
+def test_dev_prints_ten_payers_before_ready(start: Start) -> None:
     running = start("dev", "--port", "0")
 
     payers = [match for line in running.said[:-1] if (match := PAYER.match(line))]
@@ -350,13 +354,13 @@ def test_dev_shows_ten_payers_before_it_is_ready(start: Start) -> None:
 
 
 @pytest.mark.extended
-def test_what_dev_prints_for_the_operator_finds_its_journal(start: Start) -> None:
+def test_printed_environment_of_dev_finds_journal(start: Start) -> None:
     running = start("dev", "--port", "0")
     (line,) = (line for line in running.said if line.strip().startswith("export "))
     settings = dict(word.split("=", 1) for word in shlex.split(line)[1:])
 
-    listed = run("payments", "list", **settings)
-    checked = run("doctor", "--only", "facilitator", "--only", "token", **settings)
+    listed = run_command("payments", "list", **settings)
+    checked = run_command("doctor", "--only", "facilitator", "--only", "token", **settings)
 
     assert (listed.returncode, listed.stderr) == (0, "centgate: no payment was presented yet\n")
     assert checked.returncode == 0, checked.stdout
@@ -375,7 +379,7 @@ def test_what_dev_prints_for_the_operator_finds_its_journal(start: Start) -> Non
     ],
     ids=["list of tokens", "second facilitator"],
 )
-def test_what_dev_prints_replaces_the_payments_of_the_operator(start: Start, own: dict[str, str]) -> None:
+def test_printed_environment_replaces_payments_of_operator(start: Start, own: dict[str, str]) -> None:
     running = start("dev", "--port", "0", **own)
     (line,) = (line for line in running.said if line.strip().startswith("export "))
     settings = dict(word.split("=", 1) for word in shlex.split(line)[1:])
@@ -389,7 +393,7 @@ def test_what_dev_prints_replaces_the_payments_of_the_operator(start: Start, own
 
 
 @pytest.mark.extended
-async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: Start) -> None:
+async def test_payer_of_dev_pays_with_official_client(start: Start) -> None:
     running = start("dev", "--port", "0")
     key = next(match[2] for line in running.said if (match := PAYER.match(line)))
     wallet = x402Client()
@@ -404,16 +408,16 @@ async def test_a_payer_that_dev_shows_can_pay_with_the_official_client(start: St
 
 
 @pytest.mark.extended
-def test_the_demonstration_does_what_it_says() -> None:
-    shown = run("demo")
+def test_demo_completes() -> None:
+    shown = run_command("demo")
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "Done." in shown.stdout
 
 
 @pytest.mark.extended
-def test_the_crypto_demonstration_asks_no_third_party() -> None:
-    shown = run("demo", "--crypto")
+def test_crypto_demo_calls_no_third_party() -> None:
+    shown = run_command("demo", "--crypto")
 
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "Done. 9 answers, and no third party was asked." in shown.stdout

@@ -1,4 +1,4 @@
-"""Commands that run until they are stopped end with their cleanup and exit code 0, at SIGTERM and SIGINT."""
+"""SIGTERM and SIGINT: long-running commands end with their cleanup and exit code 0."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def wait_for_line(process: subprocess.Popen[str], starts: tuple[str, ...] = READ
     raise AssertionError(f"it ended: {errors}")
 
 
-def stop(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
+def stop_process(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
     """Send a signal; return exit code and standard error. Standard input stays open until the end."""
     process.send_signal(signal_number)
     process.wait(timeout=PATIENCE)
@@ -83,18 +83,18 @@ def stop(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
-def test_a_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
+def test_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
     folder = tmp_path / "temporary"
     with run_python(folder, "-c", HOLDER) as process:
         wait_for_line(process)
 
-        assert stop(process, signal_number) == (0, "")
+        assert stop_process(process, signal_number) == (0, "")
 
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.extended
-def test_interrupt_in_a_callback_of_a_start_is_not_lost(tmp_path: Path) -> None:
+def test_interrupt_in_start_callback_is_not_lost(tmp_path: Path) -> None:
     with run_python(tmp_path / "temporary", "-c", INTERRUPTED_CALLBACK) as process:
         output, _ = process.communicate(timeout=PATIENCE)
 
@@ -123,14 +123,14 @@ def test_servers_leave_nothing(
     journal = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     with run_python(folder, *CENTGATE, *command, **offline, **journal, **settings) as process:
         wait_for_line(process, ("console ",) if command[0] == "console" else ("ready ",))
-        code, errors = stop(process, signal_number)
+        code, errors = stop_process(process, signal_number)
 
     assert (code, list(folder.iterdir())) == (0, []), errors
     assert "Traceback" not in errors
 
 
 @pytest.mark.extended
-def test_workers_and_console_end_with_a_killed_supervisor(tmp_path: Path) -> None:
+def test_workers_and_console_end_with_killed_supervisor(tmp_path: Path) -> None:
     settings = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
     serve = ("serve", "--port", "0", "--workers", "2")
@@ -152,7 +152,7 @@ def test_workers_and_console_end_with_a_killed_supervisor(tmp_path: Path) -> Non
 
 
 @pytest.mark.extended
-def test_workers_that_cannot_start_are_told_by_the_exit_code(tmp_path: Path) -> None:
+def test_failed_workers_set_exit_code(tmp_path: Path) -> None:
     program = """
 import sys
 from centgate.api import app
@@ -175,7 +175,7 @@ def test_demo_leaves_nothing(tmp_path: Path, signal_number: int) -> None:
     folder = tmp_path / "temporary"
     with run_python(folder, *CENTGATE, "demo") as process:
         wait_for_line(process, ("chain ",))
-        code, errors = stop(process, signal_number)
+        code, errors = stop_process(process, signal_number)
 
     assert (code, list(folder.iterdir())) == (0, []), errors
     assert "Traceback" not in errors
@@ -183,16 +183,16 @@ def test_demo_leaves_nothing(tmp_path: Path, signal_number: int) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
-def test_website_and_tools_of_an_api_leave_nothing(tmp_path: Path, signal_number: int) -> None:
+def test_website_and_mcp_leave_nothing(tmp_path: Path, signal_number: int) -> None:
     with run_python(tmp_path / "api", *CENTGATE, "dev", "--port", "0") as api:
         url = wait_for_line(api).removeprefix("ready ").strip()
         site = ["site", "--api", url, "--port", "0"]
         with run_python(tmp_path / "site", *CENTGATE, *site) as process:
             wait_for_line(process)
-            site_end = stop(process, signal_number)
+            site_end = stop_process(process, signal_number)
         with run_python(tmp_path / "mcp", *CENTGATE, "mcp", "--api", url) as process:
             wait_for_tools(process)
-            mcp_code, mcp_errors = stop(process, signal_number)
+            mcp_code, mcp_errors = stop_process(process, signal_number)
 
     assert site_end[0] == 0, site_end
     assert mcp_code == 0, mcp_errors

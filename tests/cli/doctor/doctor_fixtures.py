@@ -87,7 +87,7 @@ def replace_result(method: str, result: Any, *, data: str = "") -> Interceptor:
 def facilitator_supporting(
     upstreams: FakeUpstreams, *kinds: Any, status: int = 200, verify: int = 400
 ) -> str:
-    """Return the URL of a facilitator that supports these kinds."""
+    """Serve a facilitator that supports these kinds, and return its URL."""
     upstreams.set_response(
         "facilitator", "/supported", {"kinds": list(kinds), "extensions": []}, status=status
     )
@@ -126,7 +126,7 @@ def _chain_id_handler(chain: int) -> ResponseFunction:
         request = asked.body
         result = hex(chain)
         if request["method"] == "eth_call":
-            # the value that was sent, or the balance of the override
+            # the sent value, or the overridden balance
             result = f"0x{42 if len(request['params']) == 3 else 1:064x}"
         return 200, {"jsonrpc": "2.0", "id": request["id"], "result": result}
 
@@ -134,7 +134,7 @@ def _chain_id_handler(chain: int) -> ResponseFunction:
 
 
 def write_phishing_list(folder: Path, day: str | None, **provenance: str) -> Path:
-    """Write a phishing list with a date, and where it was fetched."""
+    """Write a phishing list with a date and its source."""
     rules = PhishingRules((), ("phishing.example",), (), tolerance=1, name="test", version="1")
     path = folder / "list.xz"
     path.write_bytes(pack_snapshot(make_snapshot(rules, source="test", date=day, **provenance)))

@@ -1,4 +1,4 @@
-"""A deployment in health, all of it real: every check passes, or has nothing to look at."""
+"""`centgate doctor` on a healthy deployment, all of it real: every check passes, or is not needed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ports() -> Generator[tuple[int, int]]:
         yield port, metrics_port
 
 
-async def test_a_healthy_deployment_is_told_so(
+async def test_healthy_deployment_passes(
     api: ApiFactory,
     chain_settings: Settings,
     postgres_url: str,
@@ -77,7 +77,7 @@ async def test_a_healthy_deployment_is_told_so(
     assert asked >= {check.name for check in CHECKS} - idle
 
 
-async def test_without_a_network_each_check_fails_by_itself(settings: Settings) -> None:
+async def test_without_network_each_check_fails_alone(settings: Settings) -> None:
     lost = with_changes(
         settings,
         facilitator_url=UNREACHABLE_URL,
@@ -136,8 +136,8 @@ async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstre
     assert checks["database"].status == checks["node"].status == "failed"
 
 
-def doctor(*arguments: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+def run_doctor(*arguments: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
     return subprocess.run(
         [sys.executable, "-m", "centgate", "doctor", *arguments],
         env={**os.environ, "COLUMNS": "110", **settings},
@@ -149,8 +149,8 @@ def doctor(*arguments: str, folder: Path, **settings: str) -> subprocess.Complet
     )
 
 
-def test_what_failed_is_the_exit_code_and_stands_in_json(tmp_path: Path) -> None:
-    done = doctor("--json", "--only", "pay-to", "--only", "database", folder=tmp_path)
+def test_failed_checks_set_exit_code_and_are_in_json(tmp_path: Path) -> None:
+    done = run_doctor("--json", "--only", "pay-to", "--only", "database", folder=tmp_path)
 
     report = json.loads(done.stdout)
     is_ephemeral = find_filesystem_type(tmp_path) in EPHEMERAL_FILESYSTEMS  # as in most containers
@@ -163,8 +163,8 @@ def test_what_failed_is_the_exit_code_and_stands_in_json(tmp_path: Path) -> None
     assert set(report["checks"][0]) == {"name", "status", "what", "mend", "seconds"}
 
 
-def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Path) -> None:
-    done = doctor("--only", "settings", folder=tmp_path, CENTGATE_PAYTO="0x" + "1" * 40)
+def test_warning_is_no_failure_and_has_advice(tmp_path: Path) -> None:
+    done = run_doctor("--only", "settings", folder=tmp_path, CENTGATE_PAYTO="0x" + "1" * 40)
 
     assert done.returncode == 0
     assert "CENTGATE_PAYTO: unknown setting" in done.stdout
@@ -180,18 +180,18 @@ def test_a_warning_is_no_failure_and_the_table_says_how_to_mend_it(tmp_path: Pat
     ],
     ids=["settings", "name"],
 )
-def test_what_cannot_be_read_has_an_exit_code_of_its_own(
+def test_unreadable_settings_have_own_exit_code(
     tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], said: str
 ) -> None:
-    done = doctor(*arguments, folder=tmp_path, **settings)
+    done = run_doctor(*arguments, folder=tmp_path, **settings)
 
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stdout == ""
 
 
-def test_the_list_says_what_each_check_looks_at(tmp_path: Path) -> None:
-    done = doctor("--list", folder=tmp_path)
+def test_list_describes_each_check(tmp_path: Path) -> None:
+    done = run_doctor("--list", folder=tmp_path)
 
     assert done.returncode == 0
     lines = done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""What can be wrong with payments by MPP at the public URL, one thing a test."""
+"""Doctor check of MPP at the public URL; each test breaks one thing."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Setti
             yield settings
 
 
-async def test_a_server_that_accepts_mpp_is_right(served_settings: Settings) -> None:
+async def test_server_with_mpp_passes(served_settings: Settings) -> None:
     assert (await run_check(served_settings, "mpp")).status == "ok"
 
 
-async def test_a_deployment_without_mpp_is_not_checked(settings: Settings) -> None:
+async def test_deployment_without_mpp_is_skipped(settings: Settings) -> None:
     assert (await run_check(settings, "mpp")).status == "skipped"
 
 
@@ -43,7 +43,7 @@ async def test_a_deployment_without_mpp_is_not_checked(settings: Settings) -> No
     ],
     ids=["secret", "down"],
 )
-async def test_another_deployment_at_the_public_url_is_told(
+async def test_other_deployment_at_public_url_is_reported(
     served_settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
     finding = await run_check(with_changes(served_settings, **changes), "mpp")
@@ -74,7 +74,7 @@ def _forward(_request: dict[str, str], status: int, _headers: dict[str, str]) ->
     ],
     ids=["challenge", "realm", "authorization"],
 )
-async def test_a_proxy_that_spoils_headers_of_mpp_is_told(
+async def test_proxy_that_damages_mpp_headers_is_reported(
     served_settings: Settings, change: ResponseChange, drop: str, why: str
 ) -> None:
     with serve_proxy(served_settings.port, change, drop=drop) as url:

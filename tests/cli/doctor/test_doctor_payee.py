@@ -1,4 +1,4 @@
-"""What can be wrong with money: address, token, facilitator, node, clock. Each test breaks one thing."""
+"""Doctor checks of payments: address, token, facilitator, node, clock; each test breaks one thing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINE = "0x2e988A386a799F506693793c6A5AF6B54dfAaBfB"
 TRUE = "0x" + "1".rjust(64, "0")
 
 
-async def test_an_address_without_its_checksum_is_told_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_address_without_checksum_is_reported_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PAY_TO", MINE.lower())
 
     told = await run_check(Settings(), "pay-to")
@@ -45,7 +45,7 @@ async def test_an_address_without_its_checksum_is_told_with_it(monkeypatch: pyte
     assert f"CENTGATE_PAY_TO={MINE}" in (told.mend or "")
 
 
-async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_address_with_checksum_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PAY_TO", MINE)
 
     assert (await run_check(Settings(), "pay-to")).status == "ok"
@@ -64,7 +64,7 @@ async def test_an_address_with_its_checksum_is_right(monkeypatch: pytest.MonkeyP
     ],
     ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
 )
-async def test_an_address_that_is_nobodys_is_refused(address: str | None, why: str) -> None:
+async def test_address_without_owner_is_refused(address: str | None, why: str) -> None:
     told = await run_check(Settings(pay_to=address), "pay-to")
 
     assert (told.status, why in told.what) == ("failed", True), told
@@ -75,7 +75,7 @@ async def test_an_address_that_is_nobodys_is_refused(address: str | None, why: s
     [("0x6001", "warning", "Safe"), ("0xef0100" + "11" * 20, "warning", "EIP-7702"), ("0x", "ok", "")],
     ids=["contract", "delegated", "plain"],
 )
-async def test_what_stands_at_the_address_is_told(
+async def test_account_type_at_address_is_reported(
     chain_settings: Settings, upstreams: FakeUpstreams, code: str, status: str, why: str
 ) -> None:
     settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_getCode", code))
@@ -85,7 +85,7 @@ async def test_what_stands_at_the_address_is_told(
     assert (told.status, why in f"{told.what} {told.mend}") == (status, True), told
 
 
-async def test_an_address_that_the_token_blocks_is_told(
+async def test_address_blocked_by_token_is_reported(
     chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_call", TRUE, data="0xfe575a87"))
@@ -104,7 +104,7 @@ async def test_an_address_that_the_token_blocks_is_told(
     ],
     ids=["name", "version", "address"],
 )
-async def test_a_token_that_is_another_on_the_chain_is_told(
+async def test_token_different_on_chain_is_reported(
     chain_settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
     told = await run_check(with_changes(chain_settings, **changes), "token")
@@ -112,7 +112,7 @@ async def test_a_token_that_is_another_on_the_chain_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
-async def test_a_token_that_signs_for_another_chain_is_told(
+async def test_token_signing_for_another_chain_is_reported(
     chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     other = "0x" + "5e" * 32
@@ -127,7 +127,7 @@ async def test_a_token_that_signs_for_another_chain_is_told(
     assert "CENTGATE_ASSET_NAME" not in (told.mend or "")
 
 
-async def test_a_token_with_other_decimals_is_told(
+async def test_token_with_other_decimals_is_reported(
     chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     eighteen = "0x" + f"{18:x}".rjust(64, "0")
@@ -140,7 +140,7 @@ async def test_a_token_with_other_decimals_is_told(
     assert (told.status, "18 decimals" in told.what) == ("failed", True), told
 
 
-async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(settings: Settings) -> None:
+async def test_missing_node_warns_only_for_real_money(settings: Settings) -> None:
     real = with_provider(with_changes(settings, network="eip155:8453"), "rpc_8453", enabled=False)
 
     assert (await run_check(real, "node")).status == "warning"
@@ -160,7 +160,7 @@ async def test_without_a_node_real_money_is_warned_of_and_test_money_is_not(sett
     ],
     ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
 )
-async def test_a_facilitator_that_would_not_settle_is_told(
+async def test_facilitator_that_would_not_settle_is_reported(
     settings: Settings, upstreams: FakeUpstreams, kinds: list[Any], status: int, verify: int, why: str
 ) -> None:
     url = facilitator_supporting(upstreams, *kinds, status=status, verify=verify)
@@ -170,9 +170,7 @@ async def test_a_facilitator_that_would_not_settle_is_told(
     assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
 
 
-async def test_a_facilitator_that_settles_is_asked_with_the_key(
-    settings: Settings, upstreams: FakeUpstreams
-) -> None:
+async def test_facilitator_is_checked_with_key(settings: Settings, upstreams: FakeUpstreams) -> None:
     url = facilitator_supporting(upstreams, KIND)
     keyed = with_changes(settings, facilitator_url=url, facilitator_token=SecretStr("the-token"))
 
@@ -183,7 +181,7 @@ async def test_a_facilitator_that_settles_is_asked_with_the_key(
     assert keys == ["Bearer the-token", "Bearer the-token"]
 
 
-async def test_second_facilitator_is_checked_with_its_own_key(
+async def test_second_facilitator_is_checked_with_its_key(
     settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     url = facilitator_supporting(upstreams, KIND)
@@ -199,9 +197,7 @@ async def test_second_facilitator_is_checked_with_its_own_key(
     assert keys == ["Bearer second", "Bearer second"]
 
 
-async def test_second_facilitator_must_settle_on_the_network(
-    settings: Settings, upstreams: FakeUpstreams
-) -> None:
+async def test_second_facilitator_must_support_network(settings: Settings, upstreams: FakeUpstreams) -> None:
     url = facilitator_supporting(upstreams, {**KIND, "network": "eip155:1"})
 
     told = await run_check(with_changes(settings, facilitator_fallback_url=url), "facilitator-fallback")
@@ -221,7 +217,7 @@ async def test_second_facilitator_must_settle_on_the_network(
     ],
     ids=["address", "no key", "bad key"],
 )
-async def test_a_facilitator_that_is_set_up_wrongly_is_told(
+async def test_invalid_facilitator_settings_are_reported(
     settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
     told = await run_check(with_changes(settings, **changes), "facilitator")
@@ -229,8 +225,8 @@ async def test_a_facilitator_that_is_set_up_wrongly_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
-def block(age: float) -> dict[str, str]:
-    """A block of some age, in seconds."""
+def build_block(age: float) -> dict[str, str]:
+    """Return a block of an age in seconds."""
     return {"number": "0x10", "timestamp": hex(int(time.time() - age))}
 
 
@@ -238,13 +234,13 @@ def block(age: float) -> dict[str, str]:
     ("method", "result", "status", "why"),
     [
         ("eth_chainId", "0x1", "failed", "on chain 1"),
-        ("eth_getBlockByNumber", block(120), "warning", "s old"),
-        ("eth_getBlockByNumber", block(1200), "warning", "s old"),
+        ("eth_getBlockByNumber", build_block(120), "warning", "s old"),
+        ("eth_getBlockByNumber", build_block(1200), "warning", "s old"),
         ("eth_getBlockByNumber", "nonsense", "failed", "invalid responses"),
     ],
     ids=["chain", "behind", "development chain", "nonsense"],
 )
-async def test_a_node_that_cannot_tell_is_told(
+async def test_unusable_node_is_reported(
     chain_settings: Settings, upstreams: FakeUpstreams, method: str, result: Any, status: str, why: str
 ) -> None:
     told = await run_check(with_node_proxy(upstreams, chain_settings, replace_result(method, result)), "node")
@@ -252,7 +248,9 @@ async def test_a_node_that_cannot_tell_is_told(
     assert (told.status, why in told.what) == (status, True), told
 
 
-async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+async def test_node_with_short_log_range_is_reported(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
     refuses = limit_log_range(500, "query exceeds max block range 500")
 
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
@@ -264,11 +262,11 @@ async def test_a_node_that_gives_few_logs_is_told(chain_settings: Settings, upst
     assert (told.status, "500 blocks per request" in told.what) == ("failed", True), told
 
 
-async def test_an_old_block_where_money_is_real_is_a_failure(
+async def test_old_block_with_real_money_is_failure(
     chain_settings: Settings, upstreams: FakeUpstreams
 ) -> None:
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
-        old = replace_result("eth_getBlockByNumber", block(1200))
+        old = replace_result("eth_getBlockByNumber", build_block(1200))
         return replace_result("eth_chainId", "0x2105")(request) or old(request)
 
     front = with_node_proxy(upstreams, chain_settings, change)
@@ -279,51 +277,57 @@ async def test_an_old_block_where_money_is_real_is_a_failure(
     assert (await run_check(real, "node")).status == "failed"
 
 
-async def checked(settings: Settings, *urls: str) -> Finding:
-    """What is found of nodes that are public, of which two must agree."""
+async def check_public_nodes(settings: Settings, *urls: str) -> Finding:
+    """Return the finding about public nodes, of which two must agree."""
     async with open_context(settings) as deployment:
         return await check_nodes(deployment, NodeSet(settings.network, urls, 2, "public"))
 
 
-def young(devchain: DevChain, upstreams: FakeUpstreams) -> str:
-    """The development chain's node, with a block that is a second old: it makes none by itself."""
+def serve_young_block(devchain: DevChain, upstreams: FakeUpstreams) -> str:
+    """Serve the development chain's node with a newest block that is one second old; return its URL."""
     return (
-        start_proxy(upstreams, "young", devchain.rpc_url, replace_result("eth_getBlockByNumber", block(1)))
+        start_proxy(
+            upstreams, "young", devchain.rpc_url, replace_result("eth_getBlockByNumber", build_block(1))
+        )
         + "/"
     )
 
 
-async def test_two_of_three_public_nodes_are_enough(
+async def test_two_of_three_public_nodes_pass(
     chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ) -> None:
-    node = young(devchain, upstreams)
+    node = serve_young_block(devchain, upstreams)
 
-    told = await checked(chain_settings, UNREACHABLE_URL, node, node)
+    told = await check_public_nodes(chain_settings, UNREACHABLE_URL, node, node)
 
     assert told.status == "ok", told
     assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to use your own" in told.what
     assert f"not responding: {UNREACHABLE_URL}" in told.what
 
 
-async def test_one_of_three_public_nodes_is_too_few(chain_settings: Settings, devchain: DevChain) -> None:
-    told = await checked(chain_settings, UNREACHABLE_URL, devchain.rpc_url, UNREACHABLE_URL)
+async def test_one_of_three_public_nodes_fails(chain_settings: Settings, devchain: DevChain) -> None:
+    told = await check_public_nodes(chain_settings, UNREACHABLE_URL, devchain.rpc_url, UNREACHABLE_URL)
 
     assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to your own node"), told
 
 
-async def test_own_node_that_does_not_answer_beside_one_that_does_is_told(
+async def test_silent_own_node_beside_working_one_is_reported(
     chain_settings: Settings, devchain: DevChain, upstreams: FakeUpstreams
 ) -> None:
-    two = with_provider(chain_settings, "rpc_84532", url=f"{UNREACHABLE_URL},{young(devchain, upstreams)}")
+    two = with_provider(
+        chain_settings, "rpc_84532", url=f"{UNREACHABLE_URL},{serve_young_block(devchain, upstreams)}"
+    )
 
     told = await run_check(two, "node")
 
     assert (told.status, f"not responding: {UNREACHABLE_URL}" in told.what) == ("warning", True), told
 
 
-async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+async def test_node_without_safe_block_is_reported(
+    chain_settings: Settings, upstreams: FakeUpstreams
+) -> None:
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
-        found = None if "safe" in request["params"] else block(1)
+        found = None if "safe" in request["params"] else build_block(1)
         return replace_result("eth_getBlockByNumber", found)(request)
 
     told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
@@ -336,24 +340,24 @@ async def test_node_without_a_safe_block_is_told(chain_settings: Settings, upstr
     [(90, "failed", "behind"), (-90, "failed", "ahead of"), (3.5, "warning", "behind"), (0, "ok", "within")],
     ids=["behind", "ahead", "drifting", "right"],
 )
-async def test_a_clock_that_is_wrong_is_told(settings: Settings, ahead: float, status: str, why: str) -> None:
+async def test_wrong_clock_is_reported(settings: Settings, ahead: float, status: str, why: str) -> None:
     with serve_skewed_facilitator(ahead) as url:
         told = await run_check(with_changes(settings, facilitator_url=url), "clock")
 
     assert (told.status, why in told.what) == (status, True), told
 
 
-async def test_a_block_of_the_future_tells_of_a_slow_clock(
-    chain_settings: Settings, upstreams: FakeUpstreams
-) -> None:
-    settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_getBlockByNumber", block(-60)))
+async def test_future_block_reveals_slow_clock(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
+    settings = with_node_proxy(
+        upstreams, chain_settings, replace_result("eth_getBlockByNumber", build_block(-60))
+    )
 
     told = await run_check(settings, "clock")
 
     assert (told.status, "newest block" in told.what) == ("failed", True), told
 
 
-async def test_the_databases_clock_is_compared_too(settings: Settings, postgres: Postgres) -> None:
+async def test_database_clock_is_compared(settings: Settings, postgres: Postgres) -> None:
     lonely = with_changes(settings, facilitator_url=UNREACHABLE_URL)
 
     assert (await run_check(lonely, "clock")).status == "skipped"

@@ -1,4 +1,4 @@
-"""What can be wrong around the money: public URL, proxy, stores, alerts, providers; one thing a test."""
+"""Doctor checks of public URL, proxy, stores, alerts and providers; each test breaks one thing."""
 
 # asyncpg and redis are typed in parts
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -49,7 +49,7 @@ from centgate.settings import ProviderSettings, Settings
 
 @pytest.fixture(scope="module")
 def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Settings]:
-    """An API that runs, and its settings: the public URL is where it listens."""
+    """Settings of a running API: the public URL is where it listens."""
     folder = tmp_path_factory.mktemp("served")
     with reserve_port() as port:
         settings = build_settings(folder, UNREACHABLE_URL, port=port, public_url=f"http://127.0.0.1:{port}")
@@ -57,12 +57,12 @@ def served_settings(tmp_path_factory: pytest.TempPathFactory) -> Generator[Setti
             yield settings
 
 
-def untouched(_asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+def keep_response(_asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
     return status
 
 
-def without(*names: str) -> ResponseChange:
-    """Takes response headers away."""
+def remove_headers(*names: str) -> ResponseChange:
+    """Return a response change that removes headers."""
 
     def mangle(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
         for name in names:
@@ -72,25 +72,25 @@ def without(*names: str) -> ResponseChange:
     return mangle
 
 
-def cut(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
+def truncate_terms(_asked: dict[str, str], status: int, headers: dict[str, str]) -> int:
     if "payment-required" in headers:
         headers["payment-required"] = headers["payment-required"][:1001]
     return status
 
 
-def kept_for_good(_asked: dict[str, str], _status: int, _headers: dict[str, str]) -> int:
+def cache_response(_asked: dict[str, str], _status: int, _headers: dict[str, str]) -> int:
     return 200
 
 
-def no_options(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+def refuse_preflight(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
     return 405 if "access-control-request-method" in asked else status
 
 
-def short_headers(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
+def limit_headers(asked: dict[str, str], status: int, _headers: dict[str, str]) -> int:
     return 431 if len(asked.get("payment-signature", "")) > 2000 else status
 
 
-async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Settings) -> None:
+async def test_public_url_of_running_server_passes(served_settings: Settings) -> None:
     for name in ("public-url", "proxy", "header-size"):
         assert (await run_check(served_settings, name)).status == "ok"
 
@@ -106,7 +106,7 @@ async def test_the_public_url_of_a_server_that_runs_is_right(served_settings: Se
     ],
     ids=["payee", "window", "down", "clear", "loopback"],
 )
-async def test_a_public_url_that_leads_elsewhere_is_told(
+async def test_public_url_of_other_server_is_reported(
     served_settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
     told = await run_check(with_changes(served_settings, **changes), "public-url")
@@ -118,18 +118,18 @@ async def test_a_public_url_that_leads_elsewhere_is_told(
 @pytest.mark.parametrize(
     ("name", "mangle", "drop", "why"),
     [
-        ("public-url", without("payment-required"), "", "is missing"),
-        ("public-url", cut, "", "truncated or changed"),
-        ("public-url", kept_for_good, "", "status 200"),
-        ("proxy", without("access-control-allow-origin"), "", "OPTIONS"),
-        ("proxy", without("access-control-expose-headers"), "", "cannot read PAYMENT-REQUIRED"),
-        ("proxy", no_options, "", "OPTIONS"),
-        ("proxy", short_headers, "", "too long"),
-        ("proxy", untouched, "payment-signature", "does not reach"),
+        ("public-url", remove_headers("payment-required"), "", "is missing"),
+        ("public-url", truncate_terms, "", "truncated or changed"),
+        ("public-url", cache_response, "", "status 200"),
+        ("proxy", remove_headers("access-control-allow-origin"), "", "OPTIONS"),
+        ("proxy", remove_headers("access-control-expose-headers"), "", "cannot read PAYMENT-REQUIRED"),
+        ("proxy", refuse_preflight, "", "OPTIONS"),
+        ("proxy", limit_headers, "", "too long"),
+        ("proxy", keep_response, "payment-signature", "does not reach"),
     ],
     ids=["dropped", "cut", "cached", "origin", "exposed", "options", "short", "signature"],
 )
-async def test_a_proxy_that_spoils_headers_is_told(
+async def test_proxy_that_damages_headers_is_reported(
     served_settings: Settings, name: str, mangle: ResponseChange, drop: str, why: str
 ) -> None:
     with serve_proxy(served_settings.port, mangle, drop=drop) as url:
@@ -138,48 +138,50 @@ async def test_a_proxy_that_spoils_headers_is_told(
     assert (told.status, why in told.what) == ("failed", True), told
 
 
-async def test_terms_that_are_too_long_are_told(settings: Settings) -> None:
+async def test_too_long_terms_are_reported(settings: Settings) -> None:
     long = with_changes(settings, public_url="https://" + "a" * 4500 + ".example")
 
     assert (await run_check(long, "header-size")).status == "failed"
     assert (await run_check(settings, "header-size")).status == "warning"
 
 
-async def migrated(url: str) -> str:
-    """The same database, with the tables in it."""
+async def migrate_database(url: str) -> str:
+    """Create the tables in a database, and return its URL."""
     store = open_store(url)
     await store.migrate()
     await store.close()
     return url
 
 
-async def said_of(settings: Settings, url: str) -> tuple[str, str, str]:
-    """What the doctor says of a database."""
+async def check_database(settings: Settings, url: str) -> tuple[str, str, str]:
+    """Return the doctor's finding about a database."""
     told = await run_check(with_changes(settings, database_url=url), "database")
     return told.status, told.what, told.mend or ""
 
 
 async def execute(url: str, *statements: str) -> None:
-    """Do something to a PostgreSQL database."""
+    """Execute statements on a PostgreSQL database."""
     connection = await asyncpg.connect(url)
     for statement in statements:
         await connection.execute(statement)
     await connection.close()
 
 
-async def test_a_database_that_is_migrated_is_right_and_an_empty_one_is_told(
+async def test_migrated_database_passes_and_empty_one_is_reported(
     settings: Settings, postgres_url: str
 ) -> None:
-    empty = await said_of(settings, postgres_url)
-    full = await said_of(settings, await migrated(postgres_url))
+    empty = await check_database(settings, postgres_url)
+    full = await check_database(settings, await migrate_database(postgres_url))
 
     assert (empty[0], "centgate migrate" in empty[2]) == ("warning", True), empty
     assert (full[0], HEAD_REVISION in full[1]) == ("ok", True), full
 
 
 @pytest.mark.parametrize(("version", "mend"), [("0001", "centgate migrate"), ("9999", "upgrade")])
-async def test_another_schema_is_told(settings: Settings, database_url: str, version: str, mend: str) -> None:
-    await migrated(database_url)
+async def test_other_schema_is_reported(
+    settings: Settings, database_url: str, version: str, mend: str
+) -> None:
+    await migrate_database(database_url)
     change = f"UPDATE alembic_version SET version_num = '{version}'"
     if database_url.startswith("sqlite"):
         with sqlite3.connect(database_url.removeprefix("sqlite:///")) as file:
@@ -188,7 +190,7 @@ async def test_another_schema_is_told(settings: Settings, database_url: str, ver
     else:
         await execute(database_url, change)
 
-    status, what, told = await said_of(settings, database_url)
+    status, what, told = await check_database(settings, database_url)
 
     assert (status, version in what, mend in told) == ("failed", True, True)
 
@@ -205,42 +207,42 @@ async def test_another_schema_is_told(settings: Settings, database_url: str, ver
     ],
     ids=["not durable", "read only"],
 )
-async def test_a_postgresql_that_would_lose_payments_is_told(
+async def test_postgresql_that_may_lose_payments_is_reported(
     settings: Settings, postgres_url: str, change: str, status: str, why: str
 ) -> None:
-    await migrated(postgres_url)
+    await migrate_database(postgres_url)
     await execute(postgres_url, change.format(postgres_url.rpartition("/")[2]))
 
-    told = await said_of(settings, postgres_url)
+    told = await check_database(settings, postgres_url)
 
     assert (told[0], why in told[1]) == (status, True), told
 
 
-async def test_a_user_without_the_tables_is_told(
+async def test_user_without_tables_is_reported(
     settings: Settings, postgres: Postgres, postgres_url: str
 ) -> None:
-    await migrated(postgres_url)
+    await migrate_database(postgres_url)
     await execute(postgres_url, "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN")
 
-    told = await said_of(settings, postgres_url.replace("postgres@", "guest@"))
+    told = await check_database(settings, postgres_url.replace("postgres@", "guest@"))
 
     assert (told[0], "permission denied" in told[1]) == ("failed", True), told
 
 
-async def test_more_connections_than_the_server_has_are_told(settings: Settings, postgres_url: str) -> None:
-    url = await migrated(postgres_url)
+async def test_too_many_connections_are_reported(settings: Settings, postgres_url: str) -> None:
+    url = await migrate_database(postgres_url)
 
     told = await run_check(with_changes(settings, database_url=url, workers=4), "database")
 
     assert (told.status, "40 connections" in told.what) == ("warning", True), told
 
 
-async def test_an_sqlite_file_that_cannot_be_used_is_told(settings: Settings, tmp_path: Path) -> None:
+async def test_unusable_sqlite_file_is_reported(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "torn.db").write_bytes(b"no database at all " * 100)
 
-    torn = await said_of(settings, f"sqlite:///{tmp_path / 'torn.db'}")
-    nowhere = await said_of(settings, f"sqlite:///{tmp_path / 'none' / 'journal.db'}")
-    absent = await said_of(settings, f"sqlite:///{tmp_path / 'new.db'}")
+    torn = await check_database(settings, f"sqlite:///{tmp_path / 'torn.db'}")
+    nowhere = await check_database(settings, f"sqlite:///{tmp_path / 'none' / 'journal.db'}")
+    absent = await check_database(settings, f"sqlite:///{tmp_path / 'new.db'}")
 
     assert (torn[0], "is not writable" in torn[1]) == ("failed", True), torn
     assert (nowhere[0], "does not exist" in nowhere[1]) == ("failed", True), nowhere
@@ -250,9 +252,7 @@ async def test_an_sqlite_file_that_cannot_be_used_is_told(settings: Settings, tm
     assert not (tmp_path / "new.db").exists()
 
 
-async def test_a_cache_that_can_be_used_is_right_and_one_that_fills_up_is_told(
-    settings: Settings, redis: Redis
-) -> None:
+async def test_usable_cache_passes_and_full_one_is_reported(settings: Settings, redis: Redis) -> None:
     shared = with_changes(settings, cache_url=redis.url)
     right = await run_check(shared, "cache")
     with Client.from_url(redis.url) as client:
@@ -266,7 +266,7 @@ async def test_a_cache_that_can_be_used_is_right_and_one_that_fills_up_is_told(
     assert (closed.status, "authenticated" in closed.what) == ("failed", True), closed
 
 
-async def test_a_key_that_signs_receipts_and_has_the_money_is_told(settings: Settings) -> None:
+async def test_receipt_key_that_owns_payments_is_reported(settings: Settings) -> None:
     key = SecretStr(BUYER_ACCOUNTS[0].private_key)
     same = with_changes(settings, receipt_key=key, pay_to=BUYER_ACCOUNTS[0].address)
 
@@ -274,7 +274,7 @@ async def test_a_key_that_signs_receipts_and_has_the_money_is_told(settings: Set
     assert (await run_check(with_changes(settings, receipt_key=key), "receipt-key")).status == "ok"
 
 
-async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstreams: FakeUpstreams) -> None:
+async def test_alert_is_sent_only_on_request(settings: Settings, upstreams: FakeUpstreams) -> None:
     upstreams.set_response("hook", "/secret-path-1", {}, method="POST")
     told_to = with_changes(settings, alert_webhook=upstreams.url_of("hook") + "/secret-path-1")
 
@@ -292,7 +292,7 @@ async def test_an_alert_is_sent_only_when_asked_for(settings: Settings, upstream
     assert (gone.status, "404" in gone.what) == ("failed", True)
 
 
-async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings) -> None:
+async def test_occupied_metrics_port_is_reported(settings: Settings) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -318,9 +318,7 @@ async def test_a_metrics_port_that_something_else_has_is_told(settings: Settings
     [("# TYPE centgate_payments_total counter", "ok"), ("# TYPE go_info gauge", "failed")],
     ids=["ours", "others"],
 )
-async def test_metrics_that_are_read_already_are_told_from_others(
-    settings: Settings, line: str, status: str
-) -> None:
+async def test_own_metrics_are_distinguished_from_others(settings: Settings, line: str, status: str) -> None:
     def page(_request: Request) -> Response:
         return Response(f"# HELP it\n{line}\n", media_type="text/plain")
 
@@ -330,7 +328,7 @@ async def test_metrics_that_are_read_already_are_told_from_others(
     assert told.status == status, told
 
 
-async def test_settings_that_set_nothing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_ineffective_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PAYTO", "0x" + "1" * 40)
     monkeypatch.setenv("CENTGATE_EXA_TOKEN", "x")
 
@@ -349,7 +347,7 @@ async def test_settings_that_set_nothing_are_named(monkeypatch: pytest.MonkeyPat
     ],
     ids=["pin", "list", "well-known"],
 )
-async def test_what_keeps_a_server_from_starting_is_told(
+async def test_setting_that_prevents_start_is_reported(
     settings: Settings, changes: dict[str, Any], why: str
 ) -> None:
     told = await run_check(with_changes(settings, **changes), "start")
@@ -362,7 +360,7 @@ async def test_what_keeps_a_server_from_starting_is_told(
     [("2022-04-19", "warning"), (None, "warning"), (today(), "ok")],
     ids=["old", "undated", "today"],
 )
-async def test_the_phishing_lists_age_is_told(
+async def test_phishing_list_age_is_reported(
     settings: Settings, tmp_path: Path, day: str | None, status: str
 ) -> None:
     told = await run_check(
@@ -372,7 +370,7 @@ async def test_the_phishing_lists_age_is_told(
     assert told.status == status, told
 
 
-async def test_origin_of_each_phishing_list_is_told(settings: Settings, tmp_path: Path) -> None:
+async def test_source_of_each_phishing_list_is_reported(settings: Settings, tmp_path: Path) -> None:
     folder = ListFolder(tmp_path / "phishing")
     folder.folder.mkdir()
     place = {"url": "https://me:pw@lists.example/?key=12", "fetched_at": "2026-11-25T09:00:00Z"}
@@ -395,7 +393,7 @@ async def test_origin_of_each_phishing_list_is_told(settings: Settings, tmp_path
         assert part in told.what
 
 
-async def test_a_browser_that_is_not_there_is_told(settings: Settings) -> None:
+async def test_missing_browser_is_reported(settings: Settings) -> None:
     without_one = with_changes(
         settings, pagereader_render=True, pagereader_chromium=Path("/nowhere/chromium")
     )
@@ -403,7 +401,7 @@ async def test_a_browser_that_is_not_there_is_told(settings: Settings) -> None:
     assert (await run_check(without_one, "browser")).status == "failed"
 
 
-async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> None:
+async def test_services_without_source_are_named(settings: Settings) -> None:
     keyed = with_changes(settings, providers={"exa": ProviderSettings(key=SecretStr("exa-key-1"))})
 
     assert "neuralweb-search" in (await run_check(settings, "services")).what
@@ -420,7 +418,7 @@ async def test_services_that_nobody_can_answer_are_named(settings: Settings) -> 
         ("dexscreener", "/", "", 503, "status 503"),
     ],
 )
-async def test_a_provider_that_refuses_its_key_is_told(
+async def test_provider_that_refuses_key_is_reported(
     settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, why: str
 ) -> None:
     settings = with_changes(settings, providers=healthy_providers(upstreams))
@@ -438,7 +436,7 @@ async def test_a_provider_that_refuses_its_key_is_told(
     [("0x2105", "ok", "accepts the key"), (None, "failed", "Must be authenticated")],
     ids=["accepted", "refused"],
 )
-async def test_alchemys_key_is_tried_for_nothing(
+async def test_alchemy_key_is_checked_free(
     settings: Settings, upstreams: FakeUpstreams, result: str | None, status: str, why: str
 ) -> None:
     refusal = {"error": {"code": -32600, "message": "Must be authenticated!"}}
@@ -463,7 +461,7 @@ async def test_alchemys_key_is_tried_for_nothing(
 @pytest.mark.parametrize(
     ("second", "status"), [(UNREACHABLE_URL, "warning"), (None, "failed")], ids=["one of two", "the only one"]
 )
-async def test_a_chains_node_that_is_on_another_chain_is_told(
+async def test_node_of_other_chain_is_reported(
     settings: Settings, upstreams: FakeUpstreams, second: str | None, status: str
 ) -> None:
     settings = with_changes(settings, providers=healthy_providers(upstreams))
@@ -476,9 +474,7 @@ async def test_a_chains_node_that_is_on_another_chain_is_told(
     assert (told.status, "chain 1" in told.what) == (status, True), told
 
 
-async def test_nodes_that_cannot_simulate_trades_are_named(
-    settings: Settings, upstreams: FakeUpstreams
-) -> None:
+async def test_nodes_without_trade_simulation_are_named(settings: Settings, upstreams: FakeUpstreams) -> None:
     settings = with_changes(settings, providers=healthy_providers(upstreams))
     able = upstreams.url_of("rpc") + "/8453"
     upstreams.set_response("plain", "/", {"jsonrpc": "2.0", "id": 0, "result": "0x"}, method="POST")
@@ -492,9 +488,7 @@ async def test_nodes_that_cannot_simulate_trades_are_named(
     assert "CENTGATE_RPC_8453_URL" in (none.mend or "")
 
 
-async def test_nodes_that_are_too_slow_to_be_tested_are_told(
-    settings: Settings, upstreams: FakeUpstreams
-) -> None:
+async def test_slow_nodes_are_reported(settings: Settings, upstreams: FakeUpstreams) -> None:
     def answer_late(_asked: RecordedRequest) -> tuple[int, Any]:
         time.sleep(1)  # three times the timeout
         return 200, {}
@@ -508,7 +502,7 @@ async def test_nodes_that_are_too_slow_to_be_tested_are_told(
     assert (told.status, "did not answer within" in told.what) == ("warning", True), told
 
 
-async def test_a_provider_that_is_off_or_not_set_up_is_passed_over(settings: Settings) -> None:
+async def test_disabled_or_unconfigured_provider_is_skipped(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 
     assert (await run_check(off, "provider-goplus")).what == "disabled"

@@ -1,4 +1,4 @@
-"""Terms of use of the sources, as `centgate doctor` tells them."""
+"""Doctor check of the sources' terms of use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from centgate.settings import Settings
 
 
 @pytest.fixture
-def strict(settings: Settings) -> Settings:
+def resale_only_settings(settings: Settings) -> Settings:
     """A deployment that uses only sources whose terms permit resale."""
     return settings.model_copy(update={"resale_permitted_only": True})
 
@@ -22,15 +22,15 @@ async def test_doctor_lists_sources_by_terms(settings: Settings) -> None:
     assert "CENTGATE_RESALE_PERMITTED_ONLY=true" in (finding.mend or "")
 
 
-async def test_doctor_is_content_with_permitted_sources(strict: Settings) -> None:
-    finding = await run_check(strict, "terms")
+async def test_doctor_accepts_permitted_sources(resale_only_settings: Settings) -> None:
+    finding = await run_check(resale_only_settings, "terms")
 
     assert finding.status == "ok"
     assert "goplus" not in finding.what
 
 
-async def test_doctor_says_why_a_source_is_left_out(strict: Settings) -> None:
-    finding = await run_check(strict, "provider-goplus")
+async def test_doctor_explains_omitted_source(resale_only_settings: Settings) -> None:
+    finding = await run_check(resale_only_settings, "provider-goplus")
 
     assert finding.status == "skipped"
     assert "terms" in finding.what
