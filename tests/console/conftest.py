@@ -19,13 +19,13 @@ def console_settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def served(console_settings: Settings) -> Generator[ServedConsole]:
+def console(console_settings: Settings) -> Generator[ServedConsole]:
     """A console with an empty journal."""
     with serve_console(console_settings) as console:
         yield console
 
 
 @pytest.fixture
-def operator(served: ServedConsole) -> Operator:
+def operator(console: ServedConsole) -> Operator:
     """A browser that is logged in."""
-    return served.log_in()
+    return console.log_in()

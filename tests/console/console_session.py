@@ -43,7 +43,7 @@ class ServedConsole:
 
     @property
     def link(self) -> str:
-        """The one-time link that was printed last."""
+        """The last printed one-time link."""
         return self.lines[-1].removeprefix("console ")
 
     def open_browser(self, **options: Any) -> Operator:
@@ -71,7 +71,7 @@ class Operator:
         return self.http.get(path)
 
     def send(self, address: str, token: str | None = None, /, **fields: str) -> httpx.Response:
-        """Send a form with the token of the page that is open, or with another one."""
+        """Send a form with the token of the open page, or with another one."""
         token = self.form_token() if token is None else token
         return self.http.post(address, data={"token": token, **fields})
 

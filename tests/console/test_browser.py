@@ -104,7 +104,7 @@ def test_refund_is_entered_without_scripts(chromium: Browser, shop: ServedConsol
     assert left == back == f"{shop.url}/login"
 
 
-def test_page_loads_again_by_itself_until_stopped(chromium: Browser, shop: ServedConsole) -> None:
+def test_page_reloads_until_stopped(chromium: Browser, shop: ServedConsole) -> None:
     context = chromium.new_context(base_url=shop.url)
     page = log_in(context, shop)
 

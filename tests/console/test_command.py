@@ -63,7 +63,7 @@ def log_in(link: str) -> httpx.Client:
 
 
 def wait_until_gone(url: str) -> None:
-    """Wait until nothing answers at a URL."""
+    """Wait until a URL does not respond."""
     deadline = time.monotonic() + PATIENCE
     with suppress(httpx.TransportError):
         while True:
@@ -72,7 +72,7 @@ def wait_until_gone(url: str) -> None:
             time.sleep(0.1)
 
 
-def test_hash_is_printed_as_a_setting() -> None:
+def test_hash_is_printed_as_setting() -> None:
     result = CliRunner().invoke(app, ["console", "hash"], input=f"{PASSWORD}\n")
     short = CliRunner().invoke(app, ["console", "hash"], input="short\n")
 
@@ -85,7 +85,7 @@ def test_hash_is_printed_as_a_setting() -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_serve_opens_the_console_and_both_stop(tmp_path: Path, workers: str) -> None:
+def test_serve_opens_console_and_stops_it(tmp_path: Path, workers: str) -> None:
     environment = {
         "CENTGATE_CONSOLE_PORT": "0",
         "CENTGATE_PAY_TO": "0x" + "ce" * 20,
@@ -108,7 +108,7 @@ def test_serve_opens_the_console_and_both_stop(tmp_path: Path, workers: str) -> 
 
 
 @pytest.mark.extended
-def test_console_ends_with_a_killed_server(tmp_path: Path) -> None:
+def test_console_ends_with_killed_server(tmp_path: Path) -> None:
     environment = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     with run_command("serve", "--port", "0", **environment) as process:
         console = read_lines(process, "ready", "console")["console"]
@@ -118,7 +118,7 @@ def test_console_ends_with_a_killed_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
-def test_console_runs_by_itself(tmp_path: Path) -> None:
+def test_console_runs_alone(tmp_path: Path) -> None:
     url = create_sqlite(tmp_path)
     with run_command("console", "--port", "0", CENTGATE_DATABASE_URL=url) as process:
         with closing(log_in(read_lines(process, "console")["console"])) as browser:
@@ -130,7 +130,7 @@ def test_console_runs_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended
-def test_port_in_use_is_said(tmp_path: Path) -> None:
+def test_port_in_use_is_reported(tmp_path: Path) -> None:
     url = create_sqlite(tmp_path)
     done = subprocess.run(
         [sys.executable, "-m", "centgate", "serve", "--port", "18402"],

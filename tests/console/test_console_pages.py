@@ -1,4 +1,4 @@
-"""What the console's pages show, on both databases."""
+"""Pages of the console, on both databases."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ TEST = {"network": "eip155:84532", "asset": "0x" + "03" * 20}
 HOSTILE = "<script>alert('x')</script>\u202e\x07"
 
 
-def today(seconds: float = 60) -> float:
-    """A time of today (UTC), not in the future."""
+def time_today(seconds: float = 60) -> float:
+    """Return a time of today (UTC) that is not in the future."""
     start = time.time() // DAY_SECONDS * DAY_SECONDS
     return max(start, time.time() - seconds)
 
 
-def cells(html: str) -> list[str]:
+def list_cells(html: str) -> list[str]:
     """Return the texts of a page's table cells."""
     return [
         unescape(re.sub(r"<[^>]+>", "", each)).strip() for each in re.findall(r"<td[^>]*>(.*?)</td>", html)
     ]
 
 
-def figure(html: str, label: str) -> str:
+def read_figure(html: str, label: str) -> str:
     """Return a figure of the overview."""
     found = re.search(rf"<dt>(?:<a[^>]*>)?{label}(?:</a>)?</dt>\s*<dd>([^<]*)", html)
     assert found, label
@@ -47,34 +47,34 @@ def figure(html: str, label: str) -> str:
 
 
 @pytest.fixture
-def settings_here(database_url: str) -> Settings:
+def database_settings(database_url: str) -> Settings:
     return Settings(pay_to="0x" + "ce" * 20, database_url=database_url)
 
 
 @pytest.fixture
-def seeded(settings_here: Settings) -> Settings:
+def seeded_settings(database_settings: Settings) -> Settings:
     """A journal with a payment of each kind."""
     now = time.time()
     rows = [
-        payment_row(1, "delivered", created_at=today(), **REAL),
-        payment_row(2, "delivered", created_at=today(), amount="250000", service="token-risk", **REAL),
-        payment_row(3, "refused", created_at=today(), reason=HOSTILE, service=HOSTILE, **REAL),
+        payment_row(1, "delivered", created_at=time_today(), **REAL),
+        payment_row(2, "delivered", created_at=time_today(), amount="250000", service="token-risk", **REAL),
+        payment_row(3, "refused", created_at=time_today(), reason=HOSTILE, service=HOSTILE, **REAL),
         payment_row(4, "settled", created_at=now - 3 * DAY_SECONDS, **REAL),
         payment_row(5, "settled", created_at=now - 60, **REAL),
         payment_row(6, "settling", created_at=now - 600, identifier=HOSTILE, **REAL),
-        payment_row(7, "delivered", created_at=today(), amount="9000000", **TEST),
+        payment_row(7, "delivered", created_at=time_today(), amount="9000000", **TEST),
     ]
-    asyncio.run(insert_rows(settings_here.database_url, payments=rows))
-    return settings_here
+    asyncio.run(insert_rows(database_settings.database_url, payments=rows))
+    return database_settings
 
 
 @pytest.fixture
-def pages(seeded: Settings) -> Generator[Operator]:
-    with serve_console(seeded) as served:
+def pages(seeded_settings: Settings) -> Generator[Operator]:
+    with serve_console(seeded_settings) as served:
         yield served.log_in()
 
 
-def test_every_page_is_shown_without_strangers_markup(pages: Operator) -> None:
+def test_every_page_escapes_untrusted_markup(pages: Operator) -> None:
     payment_pages = set(re.findall(r'href="(/payments/[^"]+)"', pages.get("/payments").text))
     answers = {path: pages.get(path) for path in (*PAGES, *payment_pages)}
 
@@ -89,44 +89,44 @@ def test_every_page_is_shown_without_strangers_markup(pages: Operator) -> None:
     assert {each.headers["Cache-Control"] for each in answers.values()} == {"no-store"}
 
 
-def test_overview_sums_real_and_test_money_apart(pages: Operator) -> None:
+def test_overview_totals_real_and_test_money_apart(pages: Operator) -> None:
     real, _, test = pages.get("/").text.partition("Test money, which has no value")
 
-    assert figure(real, "Revenue today") in ("$0.26", "$0.27")  # one was settled a minute ago
-    assert figure(real, "Refusals today") == "1"
-    assert figure(real, "Open") == "$0.01"
-    assert figure(real, "Redeemable") == "$0.01"
-    assert figure(real, "Refundable") == "$0.01"
-    assert figure(test, "Revenue today") == "$9.00"
-    assert figure(test, "Open") == "$0.00"
+    assert read_figure(real, "Revenue today") in ("$0.26", "$0.27")  # one was settled a minute ago
+    assert read_figure(real, "Refusals today") == "1"
+    assert read_figure(real, "Open") == "$0.01"
+    assert read_figure(real, "Redeemable") == "$0.01"
+    assert read_figure(real, "Refundable") == "$0.01"
+    assert read_figure(test, "Revenue today") == "$9.00"
+    assert read_figure(test, "Open") == "$0.00"
     assert real.count("<tr><th") >= CHART_DAYS
 
 
-def test_overview_says_what_was_paid_back(settings_here: Settings) -> None:
-    rows = [payment_row(number, "settled", created_at=today(), **REAL) for number in (1, 2, 3)]
-    asyncio.run(insert_rows(settings_here.database_url, payments=rows))
-    with serve_console(settings_here) as served:
+def test_overview_shows_refunds(database_settings: Settings) -> None:
+    rows = [payment_row(number, "settled", created_at=time_today(), **REAL) for number in (1, 2, 3)]
+    asyncio.run(insert_rows(database_settings.database_url, payments=rows))
+    with serve_console(database_settings) as served:
         operator = served.log_in()
         assert "refunded" not in operator.get("/").text
-    asyncio.run(insert_rows(settings_here.database_url, refunds=[refund_row(rows[0])]))
+    asyncio.run(insert_rows(database_settings.database_url, refunds=[refund_row(rows[0])]))
 
-    with serve_console(settings_here) as served:
+    with serve_console(database_settings) as served:
         html = served.log_in().get("/").text
 
-    assert figure(html, "Revenue this month") == "$0.03"
+    assert read_figure(html, "Revenue this month") == "$0.03"
     assert "$0.01 of it refunded, $0.02 kept" in html
 
 
-def test_figures_are_read_once_for_many_views(seeded: Settings) -> None:
+def test_figures_are_read_once_for_many_views(seeded_settings: Settings) -> None:
     now = 1000.0
-    with serve_console(seeded, lambda: now) as served:
+    with serve_console(seeded_settings, lambda: now) as served:
         operator = served.log_in()
-        before = figure(operator.get("/").text, "Refusals today")
-        refusal = payment_row(99, "refused", created_at=today(), **REAL)
-        asyncio.run(insert_rows(seeded.database_url, payments=[refusal]))
-        same = figure(operator.get("/").text, "Refusals today")
+        before = read_figure(operator.get("/").text, "Refusals today")
+        refusal = payment_row(99, "refused", created_at=time_today(), **REAL)
+        asyncio.run(insert_rows(seeded_settings.database_url, payments=[refusal]))
+        same = read_figure(operator.get("/").text, "Refusals today")
         now += TODAY_TTL + 1
-        after = figure(operator.get("/").text, "Refusals today")
+        after = read_figure(operator.get("/").text, "Refusals today")
 
     assert (before, same, after) == ("1", "1", "2")
 
@@ -178,7 +178,7 @@ def test_payment_has_history_and_next_step(pages: Operator) -> None:
     assert pages.get("/payments/0x1:0x2").status_code == 404
 
 
-def test_pages_of_payments_show_each_once(tmp_path: Path) -> None:
+def test_pages_contain_each_payment_once(tmp_path: Path) -> None:
     settings = Settings(database_url=create_sqlite(tmp_path))
     at = time.time() - 1000
     rows = [payment_row(each, created_at=at + each // 3) for each in range(120)]
@@ -195,7 +195,7 @@ def test_pages_of_payments_show_each_once(tmp_path: Path) -> None:
     assert sorted(int(each or "0", 16) for each in seen) == list(range(120))
 
 
-def test_settings_show_sources_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_page_shows_sources_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "s3cr3t-value-123"
     monkeypatch.setenv("CENTGATE_EXA_KEY", secret)
     monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", secret)
@@ -241,7 +241,7 @@ def read_metrics(at: float, **values: float) -> MetricsReading:
     return MetricsReading(at, *parse_metrics(METRICS.format(**values)))
 
 
-def test_activity_is_the_difference_of_two_readings() -> None:
+def test_activity_is_difference_of_two_readings() -> None:
     history = MetricsHistory("http://127.0.0.1:1/metrics")
     history.add_reading(read_metrics(0, ok=100, error=50, fast=150, all=150, sum=1.5, breakers=0))
     history.add_reading(read_metrics(60, ok=108, error=52, fast=158, all=160, sum=2.5, breakers=1))
@@ -268,7 +268,7 @@ def test_restarted_server_starts_new_figures() -> None:
     assert activity.calls == 3
 
 
-def test_providers_show_state_key_and_limit(console_settings: Settings) -> None:
+def test_providers_page_shows_state_key_and_limit(console_settings: Settings) -> None:
     key = ProviderSettings(key=SecretStr("k3y-of-exa"), per_minute=30)
     settings = console_settings.model_copy(update={"providers": {"exa": key}})
     with serve_console(settings) as served:
@@ -280,39 +280,39 @@ def test_providers_show_state_key_and_limit(console_settings: Settings) -> None:
         metrics.add_reading(read_metrics(60, ok=104, error=6, fast=110, all=110, sum=2, breakers=0))
         known = operator.get("/providers").text
 
-    def row(html: str) -> list[str]:
-        return cells(html.partition("<code>exa</code>")[2].partition("</tr>")[0])
+    def find_row(html: str) -> list[str]:
+        return list_cells(html.partition("<code>exa</code>")[2].partition("</tr>")[0])
 
     assert "not known: the server publishes no metrics" in unknown
-    assert row(unknown)[:2] == ["not known", "not known"]
-    assert row(known) == [
+    assert find_row(unknown)[:2] == ["not known", "not known"]
+    assert find_row(known) == [
         *("failing", "10", "6", "100 ms", "100 ms", "0", "30 in 60 s", "20", "present", "unstated")
     ]
 
 
-def test_directories_show_what_the_facilitator_said(served: ServedConsole) -> None:
+def test_directories_page_shows_facilitators_response(console: ServedConsole) -> None:
     text = """# TYPE centgate_directory_responses_total counter
 centgate_directory_responses_total{service="token-risk",status="rejected"} 2.0
 centgate_directory_responses_total{service="token-risk",status="success"} 0.0
 """
-    operator = served.log_in()
+    operator = console.log_in()
     unknown = operator.get("/directories").text
-    served.console.metrics.problem = None
-    served.console.metrics.add_reading(MetricsReading(0, *parse_metrics(text)))
+    console.console.metrics.problem = None
+    console.console.metrics.add_reading(MetricsReading(0, *parse_metrics(text)))
     known = operator.get("/directories").text
 
-    def row(html: str, slug: str) -> str:
+    def find_row(html: str, slug: str) -> str:
         found = re.search(rf'<th scope="row">{slug}<br>.*?</tr>', html, re.DOTALL)
         assert found, slug
         return found[0]
 
     assert "rejected" not in unknown.partition("<table>")[2]
-    assert "not known" in row(unknown, "token-risk")
-    assert "rejected: 2" in row(known, "token-risk")
-    assert "not known" in row(known, "wallet-brief")
+    assert "not known" in find_row(unknown, "token-risk")
+    assert "rejected: 2" in find_row(known, "token-risk")
+    assert "not known" in find_row(known, "wallet-brief")
 
 
-def test_directories_show_offers(console_settings: Settings) -> None:
+def test_directories_page_shows_offers(console_settings: Settings) -> None:
     settings = console_settings.model_copy(
         update={"public_url": "https://api.shop.example", "receipt_key": SecretStr("0x" + "42" * 32)}
     )
@@ -323,24 +323,26 @@ def test_directories_show_offers(console_settings: Settings) -> None:
     assert html.count(" UTC</td>") == len(served.console.routes)  # each signed offer has an end
 
 
-def test_unknown_page_is_404(served: ServedConsole) -> None:
-    assert served.log_in().get("/nothing").status_code == 404
+def test_unknown_page_is_404(console: ServedConsole) -> None:
+    assert console.log_in().get("/nothing").status_code == 404
 
 
-def test_totals_are_shown_by_payer_service_day_and_network(pages: Operator, seeded: Settings) -> None:
-    rows = [payment_row(90, created_at=today(), amount="35000", payer="0x" + "9a" * 20, **REAL)]
-    asyncio.run(insert_rows(seeded.database_url, payments=rows))
+def test_totals_are_grouped_by_payer_service_day_and_network(
+    pages: Operator, seeded_settings: Settings
+) -> None:
+    rows = [payment_row(90, created_at=time_today(), amount="35000", payer="0x" + "9a" * 20, **REAL)]
+    asyncio.run(insert_rows(seeded_settings.database_url, payments=rows))
 
     by_payer = pages.get("/totals").text
     by_service = pages.get("/totals?by=service&since=7d").text
     by_network = pages.get("/totals?by=network").text
     by_day = pages.get("/totals?by=day").text
 
-    assert "$0.035" in cells(by_payer)
+    assert "$0.035" in list_cells(by_payer)
     assert f"/payments?q=0x{'9a' * 20}&amp;since=30d" in by_payer
     assert "/payments?service=token-risk&amp;since=7d" in by_service
-    assert "eip155:84532 (test money)" in cells(by_network)
-    assert time.strftime("%Y-%m-%d", time.gmtime(today())) in by_day
+    assert "eip155:84532 (test money)" in list_cells(by_network)
+    assert time.strftime("%Y-%m-%d", time.gmtime(time_today())) in by_day
 
 
 @pytest.mark.parametrize("query", ["by=nonce", "since=yesterday", "until=%3Cb%3E"])
@@ -352,11 +354,11 @@ def test_wrong_inputs_of_totals_are_explained(pages: Operator, query: str) -> No
     assert "<b>" not in response.text
 
 
-def test_settings_show_prices_of_single_services(console_settings: Settings) -> None:
+def test_settings_page_shows_prices_of_services(console_settings: Settings) -> None:
     priced = console_settings.model_copy(update={"service_prices": {"token-risk": Decimal("0.035")}})
     with serve_console(priced) as served:
         shown = served.log_in().get("/settings").text
 
     assert "CENTGATE_PRICE_TOKEN_RISK" in shown
-    assert "0.035" in cells(shown)
+    assert "0.035" in list_cells(shown)
     assert "CENTGATE_SERVICE_PRICES" not in shown

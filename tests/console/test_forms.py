@@ -1,4 +1,4 @@
-"""Changes by the console's forms: only its own forms are accepted, and each change is logged."""
+"""Forms of the console: only its own forms are accepted, and each change is logged."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FORMS = (
 )
 
 
-def owed_payment() -> dict[str, object]:
-    """A payment that was settled three days ago and never delivered."""
+def refundable_row() -> dict[str, object]:
+    """Return the row of a payment that was settled three days ago and never delivered."""
     return payment_row(1, "settled", created_at=time.time() - 3 * DAY)
 
 
@@ -32,38 +32,38 @@ def insert_payments(settings: Settings, *rows: dict[str, object]) -> None:
 
 
 def refund_fields(row: dict[str, object], **changes: str) -> dict[str, str]:
-    """The fields of its refund's form."""
+    """Return the fields of the form that enters its refund."""
     network, asset = str(row["network"]), str(row["asset"])
     return {"network": network, "asset": asset, "transaction": REFUND, "unchecked": "yes", **changes}
 
 
 @pytest.fixture
-def owed(console_settings: Settings) -> dict[str, object]:
-    row = owed_payment()
+def owed_row(console_settings: Settings) -> dict[str, object]:
+    row = refundable_row()
     insert_payments(console_settings, row)
     return row
 
 
-def test_forms_of_other_pages_change_nothing(owed: dict[str, object], served: ServedConsole) -> None:
-    operator, other = served.log_in(), served.log_in()
-    path = f"/payments/{owed['payer']}:{owed['nonce']}"
+def test_forms_of_other_pages_change_nothing(owed_row: dict[str, object], console: ServedConsole) -> None:
+    operator, other = console.log_in(), console.log_in()
+    path = f"/payments/{owed_row['payer']}:{owed_row['nonce']}"
     own, foreign = operator.form_token(), other.form_token()
-    fields = refund_fields(owed)
+    fields = refund_fields(owed_row)
 
     refused = [
-        operator.http.post(form.format(f"{owed['payer']}:{owed['nonce']}"), data={**fields, **token})
+        operator.http.post(form.format(f"{owed_row['payer']}:{owed_row['nonce']}"), data={**fields, **token})
         for form in FORMS
         for token in ({}, {"token": ""}, {"token": foreign}, {"token": own + "x"})
     ]
     elsewhere = [
         operator.http.post(f"{path}/refund", data={**fields, "token": own}, headers={"Origin": origin})
-        for origin in ("https://evil.example", "null", "http://[", f"{served.url}0")
+        for origin in ("https://evil.example", "null", "http://[", f"{console.url}0")
     ]
     unknown_type = operator.http.post(f"{path}/refund", json={**fields, "token": own})
 
     assert {each.status_code for each in (*refused, *elsewhere, unknown_type)} == {403}
     assert "refundable" in operator.get(path).text
-    assert served.console.report is None
+    assert console.console.report is None
     assert "refund" not in operator.get("/actions").text.partition("<tbody>")[2]
 
 
@@ -71,10 +71,10 @@ def test_long_form_is_refused(operator: Operator) -> None:
     assert operator.send("/refresh", path="/" * 20_000).status_code == 403
 
 
-def test_refund_is_recorded_and_logged(owed: dict[str, object], operator: Operator) -> None:
-    reference = f"{owed['payer']}:{owed['nonce']}"
+def test_refund_is_recorded_and_logged(owed_row: dict[str, object], operator: Operator) -> None:
+    reference = f"{owed_row['payer']}:{owed_row['nonce']}"
 
-    answer = operator.send(f"/payments/{reference}/refund", **refund_fields(owed))
+    answer = operator.send(f"/payments/{reference}/refund", **refund_fields(owed_row))
     shown = operator.get(answer.headers["location"]).text
     log = operator.get("/actions").text
 
@@ -97,22 +97,22 @@ def test_refund_is_recorded_and_logged(owed: dict[str, object], operator: Operat
     ],
 )
 def test_doubtful_refund_is_not_recorded(
-    owed: dict[str, object], operator: Operator, changes: dict[str, str], status: int, message: str
+    owed_row: dict[str, object], operator: Operator, changes: dict[str, str], status: int, message: str
 ) -> None:
-    path = f"/payments/{owed['payer']}:{owed['nonce']}"
+    path = f"/payments/{owed_row['payer']}:{owed_row['nonce']}"
 
-    answer = operator.send(f"{path}/refund", **refund_fields(owed, **changes))
+    answer = operator.send(f"{path}/refund", **refund_fields(owed_row, **changes))
 
     assert answer.status_code == status
     assert message in answer.text
     assert "refundable" in operator.get(path).text
 
 
-def test_redeemable_payment_is_not_refunded(console_settings: Settings, served: ServedConsole) -> None:
+def test_redeemable_payment_is_not_refunded(console_settings: Settings, console: ServedConsole) -> None:
     row = payment_row(1, "settled", created_at=time.time() - 60)
     insert_payments(console_settings, row)
     path = f"/payments/{row['payer']}:{row['nonce']}"
-    operator = served.log_in()
+    operator = console.log_in()
 
     answer = operator.send(f"{path}/refund", **refund_fields(row))
 
@@ -145,7 +145,7 @@ def test_checks_are_run_and_shown(operator: Operator) -> None:
     assert "2 checks, 1 failed" in operator.get("/actions").text
 
 
-def test_refresh_is_switched_off_and_leads_nowhere_else(operator: Operator) -> None:
+def test_refresh_is_switched_off_and_redirects_only_inside(operator: Operator) -> None:
     assert operator.get("/").headers["Refresh"] == "30;url=/?refresh=1"
 
     answers = [operator.send("/refresh", refreshes="no", path=each) for each in ("//evil", "https://evil/")]
@@ -156,9 +156,9 @@ def test_refresh_is_switched_off_and_leads_nowhere_else(operator: Operator) -> N
     assert "Refresh" in operator.get("/").headers
 
 
-def test_unreadable_journal_is_said(served: ServedConsole) -> None:
-    operator = served.log_in()
-    Path(served.console.settings.database_url.removeprefix("sqlite:///")).write_bytes(b"nothing" * 1000)
+def test_unreadable_journal_is_reported(console: ServedConsole) -> None:
+    operator = console.log_in()
+    Path(console.console.settings.database_url.removeprefix("sqlite:///")).write_bytes(b"nothing" * 1000)
 
     answer = operator.get("/")
 

@@ -1,4 +1,4 @@
-"""Who gets into the console: sessions, the one-time link, the password and the limit of attempts."""
+"""Login to the console: sessions, the one-time link, the password and the limit of attempts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FakeClock:
         return self.now
 
 
-def test_no_page_without_session(served: ServedConsole) -> None:
-    visitor = served.open_browser()
+def test_no_page_without_session(console: ServedConsole) -> None:
+    visitor = console.open_browser()
     paths = [*PAGES, "/payments/0x1:0x2"]
 
     answers = {path: visitor.get(path) for path in paths}
@@ -40,9 +40,9 @@ def test_no_page_without_session(served: ServedConsole) -> None:
     assert {each.headers["location"] for each in (*answers.values(), *sent.values())} == {"/login"}
 
 
-def test_link_works_once(served: ServedConsole) -> None:
-    first, second = served.open_browser(), served.open_browser()
-    link = served.link
+def test_link_works_once(console: ServedConsole) -> None:
+    first, second = console.open_browser(), console.open_browser()
+    link = console.link
 
     assert first.get(link).status_code == 200  # opening it does not use it
     assert first.log_in_by_link(link).headers["location"] == "/"
@@ -51,7 +51,7 @@ def test_link_works_once(served: ServedConsole) -> None:
     assert second.get("/").status_code == 303
 
 
-def test_link_ends_after_a_while() -> None:
+def test_link_expires() -> None:
     clock = FakeClock()
     link = OneTimeLink(clock)
     clock.now += LINK_SECONDS
@@ -59,18 +59,18 @@ def test_link_ends_after_a_while() -> None:
     assert not link.use(link.token)
 
 
-def test_new_link_voids_the_old_one(served: ServedConsole) -> None:
-    old, visitor = served.link, served.open_browser()
+def test_new_link_voids_old_one(console: ServedConsole) -> None:
+    old, visitor = console.link, console.open_browser()
     token = find_token(visitor.get("/login").text)
 
     visitor.http.post("/login", data={"token": token, "new_link": "yes"})
 
-    assert served.link != old
+    assert console.link != old
     assert visitor.log_in_by_link(old).status_code == 403
-    assert visitor.log_in_by_link(served.link).status_code == 303
+    assert visitor.log_in_by_link(console.link).status_code == 303
 
 
-def test_cookie_is_unreadable_for_scripts_and_other_sites(console_settings: Settings) -> None:
+def test_cookie_is_httponly_and_samesite(console_settings: Settings) -> None:
     settings = console_settings.model_copy(update={"console_url": "https://console.example"})
     for each, is_secure in ((console_settings, False), (settings, True)):
         with serve_console(each) as served:
@@ -85,17 +85,17 @@ def test_cookie_is_unreadable_for_scripts_and_other_sites(console_settings: Sett
         assert ("; Secure" in cookie) == is_secure
 
 
-def test_logout_ends_the_session_itself(served: ServedConsole) -> None:
-    operator = served.log_in()
+def test_logout_ends_session(console: ServedConsole) -> None:
+    operator = console.log_in()
     cookie = operator.http.cookies[COOKIE]
 
     operator.send("/logout")
-    thief = served.open_browser(cookies={COOKIE: cookie})
+    thief = console.open_browser(cookies={COOKIE: cookie})
 
     assert thief.get("/").status_code == 303
 
 
-def test_password_opens_a_session(console_settings: Settings) -> None:
+def test_password_opens_session(console_settings: Settings) -> None:
     settings = console_settings.model_copy(update={"console_password_hash": PASSWORD_HASH})
     with serve_console(settings) as served:
         wrong, right = served.open_browser(), served.open_browser()
@@ -121,31 +121,31 @@ def test_attempts_are_limited(console_settings: Settings) -> None:
     assert later.status_code == 303
 
 
-def test_login_form_needs_its_own_visitor(served: ServedConsole) -> None:
-    one, other = served.open_browser(), served.open_browser()
-    token, link = find_token(one.get("/login").text), served.link.partition("token=")[2]
+def test_login_form_needs_its_own_visitor(console: ServedConsole) -> None:
+    one, other = console.open_browser(), console.open_browser()
+    token, link = find_token(one.get("/login").text), console.link.partition("token=")[2]
     other.get("/login")
 
     answer = other.http.post("/login", data={"token": token, "link": link})
 
     assert answer.status_code == 403
-    assert other.log_in_by_link(served.link).status_code == 303  # the link was not used up
+    assert other.log_in_by_link(console.link).status_code == 303  # the link was not used
 
 
-def test_other_host_names_are_refused(served: ServedConsole) -> None:
-    visitor = served.open_browser(headers={"Host": "rebound.example"})
+def test_other_host_names_are_refused(console: ServedConsole) -> None:
+    visitor = console.open_browser(headers={"Host": "rebound.example"})
 
     assert visitor.get("/login").status_code == 400
 
 
-def test_console_stays_on_loopback_without_its_url(console_settings: Settings) -> None:
+def test_console_stays_on_loopback_without_url(console_settings: Settings) -> None:
     settings = console_settings.model_copy(update={"console_host": "0.0.0.0"})
 
     with pytest.raises(OSError, match="CENTGATE_CONSOLE_URL"), serve_console(settings):
         pass
 
 
-def test_ipv6_loopback_is_its_own_host(console_settings: Settings) -> None:
+def test_ipv6_loopback_is_accepted_host(console_settings: Settings) -> None:
     settings = console_settings.model_copy(update={"console_host": "::1"})
     with serve_console(settings) as served:
         served.url = served.console.base_url
@@ -154,7 +154,7 @@ def test_ipv6_loopback_is_its_own_host(console_settings: Settings) -> None:
         assert served.log_in().get("/").status_code == 200
 
 
-def test_sessions_end() -> None:
+def test_sessions_expire() -> None:
     clock = FakeClock()
     sessions = SessionStore(clock)
     idle, busy = sessions.start(), sessions.start()
@@ -171,7 +171,7 @@ def test_sessions_end() -> None:
     assert sessions.find(busy, is_refresh=False) is None
 
 
-def test_sessions_are_bounded() -> None:
+def test_number_of_sessions_is_limited() -> None:
     clock = FakeClock()
     sessions = SessionStore(clock)
     first, *_, last = [sessions.start() for _ in range(MAX_SESSIONS + 1)]
@@ -190,7 +190,7 @@ def test_password_hash_is_salted_and_checked() -> None:
         hash_password("short")
 
 
-def test_setting_accepts_only_a_hash() -> None:
+def test_setting_accepts_only_hash() -> None:
     assert Settings(console_password_hash=PASSWORD_HASH).console_password_hash == PASSWORD_HASH
     with pytest.raises(ValueError, match="centgate console hash"):
         Settings.model_validate({"console_password_hash": "my password"})

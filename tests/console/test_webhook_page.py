@@ -1,4 +1,4 @@
-"""The console's page of webhooks: what it shows, and its forms."""
+"""The console's page of webhooks: its content, and its forms."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def receiver() -> Generator[WebhookReceiver]:
 
 
 @pytest.fixture
-def notified(settings: Settings, receiver: WebhookReceiver) -> Settings:
+def webhook_settings(settings: Settings, receiver: WebhookReceiver) -> Settings:
     return receiver.configure(settings)
 
 
 @pytest.fixture
-def operator(notified: Settings) -> Generator[Operator]:
-    with serve_console(notified) as served:
+def operator(webhook_settings: Settings) -> Generator[Operator]:
+    with serve_console(webhook_settings) as served:
         yield served.log_in()
 
 
 def deliver(settings: Settings, number: int) -> list[str]:
-    """Record deliveries, send what is due, and return the ids of all events."""
+    """Record deliveries, send the due events, and return the IDs of all events."""
 
     async def record() -> list[str]:
         async with open_outbox(settings) as outbox:
@@ -45,19 +45,19 @@ def deliver(settings: Settings, number: int) -> list[str]:
 
 
 def test_events_are_shown_and_resent(
-    operator: Operator, notified: Settings, receiver: WebhookReceiver
+    operator: Operator, webhook_settings: Settings, receiver: WebhookReceiver
 ) -> None:
     receiver.answer(500)
-    first, second = deliver(notified, 2)
+    first, second = deliver(webhook_settings, 2)
     shown = operator.get("/webhooks").text
     receiver.answer(200)
 
     one = operator.send("/webhooks/resend", event=first)
     told = operator.get(one.headers["location"]).text
-    deliver(notified, 0)
+    deliver(webhook_settings, 0)
     accepted = receiver.ids[2:]
     operator.send("/webhooks/resend-unsent")
-    deliver(notified, 0)
+    deliver(webhook_settings, 0)
 
     assert "has accepted nothing since" in shown
     assert (first in shown, second in shown, "status 500" in shown) == (True, True, True)
@@ -80,12 +80,12 @@ def test_unknown_event_is_not_resent(operator: Operator) -> None:
 
 
 def test_receiver_is_tested_and_enabled(
-    operator: Operator, notified: Settings, receiver: WebhookReceiver
+    operator: Operator, webhook_settings: Settings, receiver: WebhookReceiver
 ) -> None:
     operator.send("/webhooks/ping")
     pinged = operator.get("/webhooks").text
     receiver.answer(410)
-    deliver(notified, 1)
+    deliver(webhook_settings, 1)
     gone = operator.get("/webhooks").text
     operator.send("/webhooks/enable")
     enabled = operator.get("/webhooks").text
@@ -97,6 +97,6 @@ def test_receiver_is_tested_and_enabled(
     assert "answered 410" not in enabled
 
 
-def test_page_without_a_receiver(served: ServedConsole) -> None:
-    shown = served.log_in().get("/webhooks").text
+def test_page_without_receiver(console: ServedConsole) -> None:
+    shown = console.log_in().get("/webhooks").text
     assert "CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET are not set" in shown
