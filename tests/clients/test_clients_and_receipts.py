@@ -1,4 +1,4 @@
-"""The official clients pay an API that signs, and the official library checks what it signed."""
+"""The official clients pay an API that signs, and the official library verifies its signatures."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -31,12 +31,12 @@ WITHIN = 60
 
 @pytest.fixture
 def url(api: ApiFactory, chain_settings: Settings) -> str:
-    """Where an API answers that signs, and is paid on the development chain."""
+    """URL of an API that signs, and is paid on the development chain."""
     settings = chain_settings.model_copy(update={"receipt_key": SecretStr(KEY)})
     return str(api(settings).base_url).rstrip("/")
 
 
-def test_the_official_library_checks_offers_and_receipts(npm_project: Path, url: str) -> None:
+def test_official_library_verifies_offers_and_receipts(npm_project: Path, url: str) -> None:
     environment = {**os.environ, "CENTGATE_URL": url, "PRIVATE_KEY": PAYER.private_key}
 
     done = subprocess.run(
@@ -61,7 +61,7 @@ def test_the_official_library_checks_offers_and_receipts(npm_project: Path, url:
         assert SIGNER not in of_tampered
 
 
-async def test_the_official_python_client_pays_an_api_that_signs(url: str) -> None:
+async def test_official_python_client_pays_signing_api(url: str) -> None:
     client = x402Client()
     register_exact_evm_client(client, Account.from_key(PAYER.private_key))
 

@@ -1,4 +1,4 @@
-"""The reference clients of MPP, pympp and mppx, as they come, pay calls of an API with x402 and MPP."""
+"""The reference clients of MPP, pympp and mppx, pay calls of an API with x402 and MPP."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def open_pympp(account: Account) -> Mpp:
     return Mpp([evm.charge(currency=BASE_SEPOLIA_USDC, account=wallet, max_amount="0.01")])
 
 
-async def test_pympp_pays_a_call(api: ApiFactory, mpp_settings: Settings, devchain: DevChain) -> None:
+async def test_pympp_pays_call(api: ApiFactory, mpp_settings: Settings, devchain: DevChain) -> None:
     payer = devchain.accounts[3]
     url = str(api(mpp_settings).base_url)
     before = devchain.token_balance(payer.address), devchain.token_balance(DEFAULT_PAYEE)
@@ -53,7 +53,7 @@ async def test_pympp_pays_a_call(api: ApiFactory, mpp_settings: Settings, devcha
     assert (before[0] - after[0], after[1] - before[1]) == (PRICE, PRICE)
 
 
-async def test_pympp_does_not_pay_twice_when_the_outcome_is_unknown(
+async def test_pympp_does_not_pay_twice_on_unknown_outcome(
     api: ApiFactory, facilitator: StubFacilitator, tmp_path: Path
 ) -> None:
     """It returns the error, and the credential that it reports fetches the answer."""
@@ -70,7 +70,7 @@ async def test_pympp_does_not_pay_twice_when_the_outcome_is_unknown(
     assert facilitator.moved.total() == 1
 
 
-async def test_pympp_answers_the_new_challenge_after_a_refusal(
+async def test_pympp_answers_new_challenge_after_refusal(
     api: ApiFactory, facilitator: StubFacilitator, tmp_path: Path
 ) -> None:
     shop = api(build_settings(tmp_path, facilitator.url, **MPP_SETTINGS))
@@ -83,7 +83,7 @@ async def test_pympp_answers_the_new_challenge_after_a_refusal(
 
 @pytest.mark.extended
 @pytest.mark.parametrize("protocol", ["mpp", "x402"])
-def test_mppx_pays_a_call(
+def test_mppx_pays_call(
     npm_project: Path, api: ApiFactory, mpp_settings: Settings, devchain: DevChain, protocol: str
 ) -> None:
     payer = devchain.accounts[4]
@@ -115,7 +115,7 @@ def test_mppx_pays_a_call(
 
 
 @pytest.mark.extended
-def test_mppx_validates_the_api(npm_project: Path, api: ApiFactory, mpp_settings: Settings) -> None:
+def test_mppx_validates_api(npm_project: Path, api: ApiFactory, mpp_settings: Settings) -> None:
     """Its validator reads the OpenAPI document, and checks the challenge of every paid route."""
     url = str(api(mpp_settings).base_url).rstrip("/")
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the JavaScript client is installed from is pinned."""
+"""The packages of the JavaScript client are pinned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def test_the_packages_are_pinned() -> None:
+def test_packages_are_pinned() -> None:
     package = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
 
     assert package["dependencies"] == {
@@ -21,7 +21,7 @@ def test_the_packages_are_pinned() -> None:
     }
 
 
-def test_the_lock_names_no_registry() -> None:
+def test_lock_names_no_registry() -> None:
     lock = json.loads((HERE / "package-lock.json").read_text(encoding="utf-8"))
 
     assert [package for package in lock["packages"].values() if "resolved" in package] == []

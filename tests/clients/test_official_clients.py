@@ -1,4 +1,4 @@
-"""The official x402 clients, as they come, pay a call through the real facilitator on a real EVM."""
+"""The official x402 clients pay a call through the real facilitator on a real EVM."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PRICE = 10_000
 PAY_WITHIN = 60
 
 
-async def test_the_official_python_client_pays_a_call(
+async def test_official_python_client_pays_call(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     payer = devchain.accounts[1]
     url = str(api(chain_settings).base_url)
     before = devchain.token_balance(payer.address), devchain.token_balance(DEFAULT_PAYEE)
     client = x402Client()
-    client.register(chain_settings.network, ExactEvmClientScheme(EthAccountSigner(_wallet(payer))))
+    client.register(chain_settings.network, ExactEvmClientScheme(EthAccountSigner(_make_wallet(payer))))
 
     async with x402HttpxClient(client, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json=QUESTION)
@@ -43,12 +43,12 @@ async def test_the_official_python_client_pays_a_call(
     assert (before[0] - after[0], after[1] - before[1]) == (PRICE, PRICE)
 
 
-def _wallet(payer: Any) -> Any:
+def _make_wallet(payer: Any) -> Any:
     return Account.from_key(payer.private_key)
 
 
 @pytest.mark.extended
-def test_the_official_javascript_client_pays_a_call(
+def test_official_javascript_client_pays_call(
     npm_project: Path, api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:
     payer = devchain.accounts[2]

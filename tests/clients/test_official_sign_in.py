@@ -24,9 +24,7 @@ pytestmark = pytest.mark.extended
 TIMEOUT = 60
 
 
-def test_the_javascript_client_reads_and_redeems(
-    npm_project: Path, api: ApiFactory, settings: Settings
-) -> None:
+def test_javascript_client_reads_and_redeems(npm_project: Path, api: ApiFactory, settings: Settings) -> None:
     client = api(settings)
     bought = pay(client, sign_payment(client, Buyer()))
     environment = {
@@ -54,7 +52,7 @@ def test_the_javascript_client_reads_and_redeems(
     assert len(printed["list"]["payments"]) == 1
 
 
-async def test_the_official_server_would_accept_what_is_signed(api: ApiFactory, settings: Settings) -> None:
+async def test_official_server_accepts_sign_in(api: ApiFactory, settings: Settings) -> None:
     client = api(settings)
     payload = parse_siwx_header(encode_header(answer_challenge(fetch_challenge(client))))
 

@@ -1,4 +1,4 @@
-"""What a buyer with the official Python client, as it comes, can rely on."""
+"""The official Python client: receipts, wrapped clients, and the cost of refused bodies."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -25,7 +25,7 @@ CENT = 10_000
 
 @pytest.fixture
 def wallet() -> x402Client:
-    """A client set up as its documentation says, and no further."""
+    """A client set up as its documentation says, without further options."""
     client = x402Client()
     register_exact_evm_client(client, Account.from_key(BUYER.private_key))
     return client
@@ -33,17 +33,15 @@ def wallet() -> x402Client:
 
 @pytest.fixture
 def url(api: ApiFactory, chain_settings: Settings) -> str:
-    """Where an API answers that is paid on the development chain."""
+    """URL of an API that is paid on the development chain."""
     return str(api(chain_settings).base_url).rstrip("/")
 
 
-def balances(chain: DevChain) -> tuple[int, int]:
+def read_balances(chain: DevChain) -> tuple[int, int]:
     return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
-async def test_the_receipt_names_a_transaction_of_the_chain(
-    wallet: x402Client, url: str, devchain: DevChain
-) -> None:
+async def test_receipt_names_transaction_on_chain(wallet: x402Client, url: str, devchain: DevChain) -> None:
     async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json=QUESTION)
 
@@ -55,24 +53,22 @@ async def test_the_receipt_names_a_transaction_of_the_chain(
     assert said.json()["result"]["status"] == "0x1"
 
 
-async def test_a_wrapped_client_pays_too(wallet: x402Client, url: str, devchain: DevChain) -> None:
-    before = balances(devchain)
+async def test_wrapped_client_pays(wallet: x402Client, url: str, devchain: DevChain) -> None:
+    before = read_balances(devchain)
 
     async with wrapHttpxWithPayment(wallet, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json=QUESTION)
 
     assert response.status_code == 200
-    after = balances(devchain)
+    after = read_balances(devchain)
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
 
 
-async def test_a_body_that_is_refused_costs_the_client_nothing(
-    wallet: x402Client, url: str, devchain: DevChain
-) -> None:
-    before = balances(devchain)
+async def test_refused_body_costs_nothing(wallet: x402Client, url: str, devchain: DevChain) -> None:
+    before = read_balances(devchain)
 
     async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json={"url": 1})
 
     assert response.status_code == 400
-    assert balances(devchain) == before
+    assert read_balances(devchain) == before
