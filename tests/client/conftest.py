@@ -24,7 +24,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=["sync", "async"])
 async def shop(request: pytest.FixtureRequest) -> AsyncGenerator[OpenClient]:
-    """Open a sync or an async client."""
+    """Function that opens a sync or an async client."""
     async with AsyncExitStack() as opened:
 
         def start(url: str, **options: Any) -> AwaitableClient:

@@ -1,4 +1,4 @@
-"""Ethereum node of a wallet's owner that answers as a test says."""
+"""Ethereum node of a wallet's owner with scripted answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Rpc = Callable[[str, list[Any]], Any]
 
 
 @contextmanager
-def node(answer: Rpc) -> Generator[str]:
-    """An Ethereum node that answers as a test says."""
+def serve_node(answer: Rpc) -> Generator[str]:
+    """Serve an Ethereum node with scripted answers, and return its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -43,8 +43,8 @@ def node(answer: Rpc) -> Generator[str]:
         thread.join()
 
 
-def node_at(seconds: float, *, used: bool, chain: str = NETWORK) -> Rpc:
-    """Answers of a node whose latest block is `seconds` from now, about any nonce."""
+def answer_at(seconds: float, *, used: bool, chain: str = NETWORK) -> Rpc:
+    """Return the answers of a node whose latest block is `seconds` from now, about any nonce."""
 
     def answer(method: str, _params: list[Any]) -> Any:
         return {

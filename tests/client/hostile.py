@@ -28,7 +28,7 @@ Fault = Literal["none", "no_response", "cut_headers", "cut_body", "reset"]
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """Received request."""
+    """A received request."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class PlannedResponse:
-    """Planned response, and the fault in sending it."""
+    """A planned response, and the fault in sending it."""
 
     status: int = 200
     body: Any = None
@@ -126,8 +126,8 @@ def answer_body() -> dict[str, Any]:
     }
 
 
-def shown_payment(nonce: str, **changes: Any) -> PlannedResponse:
-    """Build a payment as `GET /payments/<nonce>` shows it, whose answer is owed."""
+def build_payment(nonce: str, **changes: Any) -> PlannedResponse:
+    """Build a payment whose answer is owed, in the format of `GET /payments/<nonce>`."""
     shown: dict[str, Any] = {
         "transaction": "0x" + "aa" * 32,
         "network": NETWORK,

@@ -1,4 +1,4 @@
-"""Replies of a hostile API in plain words, and a server by which programs in other languages plan them."""
+"""Replies of a hostile API as plans in words, and a server by which programs in other languages set them."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ VOCABULARY: dict[str, Any] = {
 """What a plan may say, by its keys; each header may be left out."""
 
 
-def said(
+def build_reply(
     api: HostileApi, plan: dict[str, Any], asked: ReceivedRequest, *, lies: bool = False
 ) -> PlannedResponse:
-    """The reply that was drawn, to this request; what it says of the money is true unless it `lies`."""
+    """Build the reply of a plan to a request; its statement about the money is true unless it `lies`."""
     taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.accepted_nonces)
     headers = dict(plan["headers"])
     if plan["terms"] != "none":
@@ -92,13 +92,13 @@ def said(
     if asked.payment and plan["receipt"] != "none":
         true = payment_response(asked, success=taken and plan["receipt"] == "true")
         headers["PAYMENT-RESPONSE"] = "=" if plan["receipt"] == "junk" else true
-    body = content(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
+    body = build_body(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
     time.sleep(plan.get("delay", 0))
     return PlannedResponse(plan["status"], body, headers, plan["fault"], accepts_payment=plan["takes"])
 
 
-def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
-    """A body; its `details.payment` says what was `taken`."""
+def build_body(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
+    """Build a body whose `details.payment` states whether the payment was `taken`."""
     which: int = plan["note"]
     state, charged = (TAKEN if taken else UNTAKEN)[which]
     note: dict[str, Any] = {"state": state, "charged": charged, "retry": plan["retry"]}
@@ -118,7 +118,7 @@ def content(plan: dict[str, Any], *, taken: bool, message: str) -> Any:
 
 
 @contextmanager
-def plan_server(api: HostileApi) -> Generator[str]:
+def serve_plans(api: HostileApi) -> Generator[str]:
     """Serve the plans of an API on a loopback port, and return the URL.
 
     `GET` returns the vocabulary and what the API received; `POST` forgets that and sets the next replies.
@@ -171,5 +171,6 @@ def _set_plans(api: HostileApi, plans: dict[str, Any]) -> None:
     lies: bool = plans.get("lies", False)
     for queue, key in ((api.unpaid, "unpaid"), (api.paid, "paid")):
         queue[:] = [
-            partial(said, api, plan | {"junk": bytes.fromhex(plan["junk"])}, lies=lies) for plan in plans[key]
+            partial(build_reply, api, plan | {"junk": bytes.fromhex(plan["junk"])}, lies=lies)
+            for plan in plans[key]
         ]

@@ -1,4 +1,4 @@
-"""Tools of agent frameworks, each in an environment with the wheel and that framework."""
+"""Tools for agent frameworks, each in an environment with the wheel and that framework."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def api(hostile: HostileApi) -> HostileApi:
 
 
 def run_program(program: str, wheel: Path, environment: Path, extra: str, url: str) -> Any:
-    """Run a program where the wheel is installed with an extra; returns the JSON that it prints."""
+    """Run a program where the wheel is installed with an extra; return the JSON that it prints."""
     scripts = install(wheel, environment, extra)
     done = subprocess.run(
         [scripts / "python", "-c", program],

@@ -1,4 +1,4 @@
-"""`key=value` by a service's input schema."""
+"""Arguments `key=value`: parsed by a service's input schema."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ READ: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", READ)
-def test_pairs_are_read_as_the_schema_says(case: str) -> None:
+def test_pairs_are_parsed_by_schema(case: str) -> None:
     pairs, body = READ[case]
 
     assert parse_pairs(pairs, SCHEMA) == body
@@ -65,7 +65,7 @@ def test_pairs_are_read_as_the_schema_says(case: str) -> None:
         ("urls=ftp://a.org", "urls: 'ftp://a.org' does not match the pattern; expected: a list"),
     ],
 )
-def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None:
+def test_invalid_value_is_reported_with_bounds(pair: str, told: str) -> None:
     with pytest.raises(InvalidArguments) as error:
         parse_pairs([pair], SCHEMA)
 
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_told_with_the_bounds(pair: str, told: str) -> None
 
 
 @given(st.lists(st.text(max_size=70), max_size=5))
-def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
+def test_any_text_is_parsed_or_refused(pairs: list[str]) -> None:
     for name in ("", *(f"{name}=" for name in SCHEMA.properties)):
         with suppress(InvalidArguments):
             parse_pairs([f"{name}{pair}" for pair in pairs], SCHEMA)
@@ -90,12 +90,12 @@ def test_whatever_is_typed_is_read_or_refused(pairs: list[str]) -> None:
         },
     )
 )
-def test_the_command_for_a_body_means_that_body(body: dict[str, Any]) -> None:
+def test_command_of_body_parses_to_body(body: dict[str, Any]) -> None:
     words = shlex.split(format_command("some-facts", body))
 
     assert words[:3] == ["centgate", "call", "some-facts"]
     assert parse_pairs(words[3:], SCHEMA) == body
 
 
-def test_a_key_that_is_none_is_not_guessed() -> None:
+def test_unknown_key_is_not_guessed() -> None:
     assert match_key("howmuch", SCHEMA.properties) is None

@@ -1,4 +1,4 @@
-"""The proxy a buyer names, and the ones of the environment that nobody asked for."""
+"""HTTP proxies: the one in the client's settings, and those of the environment only on request."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ NOWHERE = "http://nowhere.local:8402"
 """An API that only a proxy finds."""
 
 
-def test_a_sync_client_asks_through_the_proxy_that_is_set(
-    hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_client_uses_configured_proxy(hostile: HostileApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_API_URL", NOWHERE)
     monkeypatch.setenv("CENTGATE_PROXY", hostile.url)
 
@@ -27,7 +25,7 @@ def test_a_sync_client_asks_through_the_proxy_that_is_set(
     assert [each.path for each in hostile.requests] == [f"{NOWHERE}/services/{SLUG}"]
 
 
-async def test_an_async_client_asks_through_that_of_the_environment_where_it_is_asked_to(
+async def test_async_client_uses_environment_proxy_on_request(
     hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", hostile.url)
@@ -40,7 +38,7 @@ async def test_an_async_client_asks_through_that_of_the_environment_where_it_is_
     assert len(hostile.requests) == 1
 
 
-def test_a_proxy_of_the_environment_is_not_used_unasked(
+def test_environment_proxy_is_not_used_by_default(
     hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", hostile.url)
@@ -52,6 +50,6 @@ def test_a_proxy_of_the_environment_is_not_used_unasked(
 
 
 @pytest.mark.parametrize("proxy", ["yes", "socks5://127.0.0.1:1", "http://", "http://a:b", "http://[x"])
-def test_what_is_no_proxy_is_told(proxy: str) -> None:
+def test_invalid_proxy_is_reported(proxy: str) -> None:
     with pytest.raises(ValidationError, match="a proxy is"):
         BuyerSettings(proxy=proxy)

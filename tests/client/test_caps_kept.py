@@ -1,4 +1,4 @@
-"""Caps hold, however many ask at once and whatever an API says; what was never signed comes back."""
+"""Spending caps hold under concurrency and against any API; unsigned payments do not count."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CENT = Decimal("0.01")
 WALLET = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
 
-def test_of_fifty_threads_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
+def test_concurrent_threads_keep_cap(hostile: HostileApi) -> None:
     together = threading.Barrier(50)
 
     def buy(number: int) -> Answer | BuyerError:
@@ -45,7 +45,7 @@ def test_of_fifty_threads_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> 
     assert len(hostile.accepted_nonces) == len(set(hostile.payments)) == 7
 
 
-async def test_of_fifty_tasks_as_many_buy_as_the_cap_allows(hostile: HostileApi) -> None:
+async def test_concurrent_tasks_keep_cap(hostile: HostileApi) -> None:
     came: list[Answer | BuyerError] = []
 
     async def buy(number: int) -> None:
@@ -63,7 +63,7 @@ async def test_of_fifty_tasks_as_many_buy_as_the_cap_allows(hostile: HostileApi)
     assert len(hostile.accepted_nonces) == len(set(hostile.payments)) == 7
 
 
-def test_equal_requests_made_at_once_share_a_payment_that_is_open(hostile: HostileApi) -> None:
+def test_equal_concurrent_requests_share_open_payment(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
     def hold(asked: object) -> PlannedResponse:
@@ -82,7 +82,7 @@ def test_equal_requests_made_at_once_share_a_payment_that_is_open(hostile: Hosti
     assert len(set(hostile.payments)) == 1
 
 
-def test_a_payment_counts_once_however_often_it_is_read() -> None:
+def test_payment_counts_once() -> None:
     signed = SignedAmounts()
 
     for _ in range(2):
@@ -91,7 +91,7 @@ def test_a_payment_counts_once_however_often_it_is_read() -> None:
     assert (signed.total("0xab"), signed.nonces("0xAb")) == (CENT, {"0x1"})
 
 
-async def test_what_could_not_be_written_down_does_not_count(
+async def test_unrecorded_payment_does_not_count(
     shop: OpenClient, hostile: HostileApi, tmp_path: Path
 ) -> None:
     path = tmp_path / "ledger.jsonl"
@@ -106,7 +106,7 @@ async def test_what_could_not_be_written_down_does_not_count(
     assert answer.money == "moved"
 
 
-async def test_a_refused_payment_counts_for_good(
+async def test_refused_payment_counts(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
@@ -124,6 +124,6 @@ async def test_a_refused_payment_counts_for_good(
 
 
 @pytest.mark.parametrize("usd", ["-0.01", "NaN", "Infinity"])
-def test_a_cap_is_an_amount(usd: str) -> None:
+def test_cap_must_be_amount(usd: str) -> None:
     with pytest.raises(ValueError, match="amount in US dollars"):
         Caps(per_call=Decimal(usd))

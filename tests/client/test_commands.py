@@ -1,4 +1,4 @@
-"""`centgate call`, `services` and `wallet` as processes, at APIs that are paid and at others."""
+"""Commands `centgate call`, `services` and `wallet`, run as processes against working and broken APIs."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ TRANSACTION = r"0x[0-9a-f]{64}"
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, StubFacilitator]]:
-    """The address of an API that is paid through a stub facilitator, and that facilitator."""
+def shared_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, StubFacilitator]]:
+    """URL of an API that is paid through a stub facilitator, and that facilitator."""
     with (
         open_stub_facilitator() as stub,
         run_in_thread(build_settings(tmp_path_factory.mktemp("api"), stub.url)) as url,
@@ -61,28 +61,28 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str, Stu
 
 
 @pytest.fixture
-def facilitator(served: tuple[str, StubFacilitator]) -> StubFacilitator:
-    """The facilitator of the API, as if nobody had paid before."""
-    stub = served[1]
+def facilitator(shared_api: tuple[str, StubFacilitator]) -> StubFacilitator:
+    """The facilitator of the API, with counters at zero."""
+    stub = shared_api[1]
     stub.next, stub.asked = [], 0
     stub.moved.clear()
     return stub
 
 
 @pytest.fixture
-def shell(served: tuple[str, StubFacilitator], facilitator: StubFacilitator, tmp_path: Path) -> Shell:
+def shell(shared_api: tuple[str, StubFacilitator], facilitator: StubFacilitator, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid through the stub facilitator."""
-    return Shell(tmp_path, {"CENTGATE_API_URL": served[0], "CENTGATE_WALLET_KEY": private_key_of()})
+    return Shell(tmp_path, {"CENTGATE_API_URL": shared_api[0], "CENTGATE_WALLET_KEY": private_key_of()})
 
 
 @pytest.fixture
-def poor(shell: Shell) -> Shell:
+def shell_without_key(shell: Shell) -> Shell:
     """A buyer without a key at the same API."""
     return Shell(shell.home, {"CENTGATE_API_URL": shell.settings["CENTGATE_API_URL"]})
 
 
 @pytest.fixture
-def on_chain(api: ApiFactory, chain_settings: Settings, tmp_path: Path) -> Shell:
+def chain_shell(api: ApiFactory, chain_settings: Settings, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid on the development chain."""
     url = str(api(chain_settings).base_url).rstrip("/")
     return Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
@@ -92,8 +92,8 @@ Answering = Callable[[str], tuple[int, Any]]
 
 
 @contextmanager
-def other_api(answering: Answering) -> Generator[str]:
-    """An API that says what a test wants, by path."""
+def serve_api(answering: Answering) -> Generator[str]:
+    """Serve an API with scripted responses by path, and return its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -119,16 +119,16 @@ def other_api(answering: Answering) -> Generator[str]:
     thread.join()
 
 
-def sentences(done: subprocess.CompletedProcess[str]) -> list[str]:
-    """What was said on standard error; every line is a sentence of ours."""
+def read_errors(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return the lines of standard error, which must all begin with the program's name."""
     lines = done.stderr.splitlines()
     assert lines
     assert all(line.startswith("centgate: ") for line in lines), done.stderr
     return lines
 
 
-def test_an_answer_is_shown_with_its_receipt(on_chain: Shell) -> None:
-    done = on_chain("call", "phishing-check", KNOWN)
+def test_answer_is_printed_with_receipt(chain_shell: Shell) -> None:
+    done = chain_shell("call", "phishing-check", KNOWN)
 
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -137,16 +137,16 @@ def test_an_answer_is_shown_with_its_receipt(on_chain: Shell) -> None:
     assert re.search(rf"paid 0\.01 test USDC to 0xcE47\w+ in\s+{TRANSACTION}", done.stdout)
 
 
-def test_one_answer_moves_one_cent_on_the_chain(on_chain: Shell, devchain: DevChain) -> None:
+def test_call_moves_one_cent_on_chain(chain_shell: Shell, devchain: DevChain) -> None:
     payer = devchain.accounts[0].address
     before = devchain.token_balance(payer)
 
-    on_chain("call", "phishing-check", KNOWN)
+    chain_shell("call", "phishing-check", KNOWN)
 
     assert before - devchain.token_balance(payer) == 10_000
 
 
-def test_json_holds_the_whole_envelope_and_the_receipt(shell: Shell) -> None:
+def test_json_has_envelope_and_receipt(shell: Shell) -> None:
     done = shell("call", "phishing-check", KNOWN, "--json")
 
     told = json.loads(done.stdout)
@@ -157,8 +157,8 @@ def test_json_holds_the_whole_envelope_and_the_receipt(shell: Shell) -> None:
     assert done.stderr == ""
 
 
-def test_a_dry_run_shows_the_terms_without_a_wallet(poor: Shell, facilitator: StubFacilitator) -> None:
-    done = poor("call", "phishing-check", KNOWN, "--dry-run")
+def test_dry_run_prints_terms_without_wallet(shell_without_key: Shell, facilitator: StubFacilitator) -> None:
+    done = shell_without_key("call", "phishing-check", KNOWN, "--dry-run")
 
     assert done.returncode == 0, done.stderr
     for word in ("0.01 test USDC", "eip155:84532", "0xcE47ca7E", "seconds", "Nothing was signed."):
@@ -166,23 +166,23 @@ def test_a_dry_run_shows_the_terms_without_a_wallet(poor: Shell, facilitator: St
     assert facilitator.asked == 0
 
 
-def test_a_dry_run_as_json_has_the_terms_in_x402s_words(poor: Shell) -> None:
-    done = poor("call", "phishing-check", KNOWN, "--dry-run", "--json")
+def test_dry_run_as_json_has_x402_terms(shell_without_key: Shell) -> None:
+    done = shell_without_key("call", "phishing-check", KNOWN, "--dry-run", "--json")
 
     told = json.loads(done.stdout)
     assert told["amountUsd"] == "0.01"
     assert told["offer"]["accepts"][0]["scheme"] == "exact"
 
 
-def test_a_dry_run_above_the_cap_says_that_it_would_not_be_paid(poor: Shell) -> None:
-    done = poor("call", "phishing-check", KNOWN, "--dry-run", "--max-price", "0.001")
+def test_dry_run_above_cap_says_it_would_not_pay(shell_without_key: Shell) -> None:
+    done = shell_without_key("call", "phishing-check", KNOWN, "--dry-run", "--max-price", "0.001")
 
     assert done.returncode == 4
     assert "would not be paid" in done.stdout
 
 
 @pytest.mark.parametrize("body", ["argument", "stdin"])
-def test_the_input_can_be_given_as_json(shell: Shell, body: str) -> None:
+def test_input_can_be_json(shell: Shell, body: str) -> None:
     text = '{"url": "https://wallet-ethereum.net/unlock"}'
 
     done = shell("call", "phishing-check", "--json", "--body", "-" if body == "stdin" else text, stdin=text)
@@ -214,7 +214,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_told_before_anything_is_signed(
+def test_invalid_input_is_reported_before_signing(
     case: str, shell: Shell, facilitator: StubFacilitator
 ) -> None:
     arguments, told = WRONG[case]
@@ -222,44 +222,44 @@ def test_wrong_input_is_told_before_anything_is_signed(
     done = shell("call", *arguments)
 
     assert done.returncode == 2, done.stderr
-    assert all(word in " ".join(sentences(done)) for word in told), done.stderr
+    assert all(word in " ".join(read_errors(done)) for word in told), done.stderr
     assert done.stdout == ""
     assert facilitator.asked == 0
 
 
-def test_every_problem_is_told_at_once(shell: Shell) -> None:
+def test_all_problems_are_reported(shell: Shell) -> None:
     done = shell("call", "crawler-search", "query=x", "limit=50", "page=2")
 
     assert done.returncode == 2
-    assert len(sentences(done)) == 3
+    assert len(read_errors(done)) == 3
 
 
-def test_without_a_wallet_it_says_how_to_make_one(poor: Shell, facilitator: StubFacilitator) -> None:
-    done = poor("call", "phishing-check", KNOWN)
+def test_missing_wallet_is_explained(shell_without_key: Shell, facilitator: StubFacilitator) -> None:
+    done = shell_without_key("call", "phishing-check", KNOWN)
 
     assert done.returncode == 4
-    assert "`centgate wallet new`" in sentences(done)[0]
+    assert "`centgate wallet new`" in read_errors(done)[0]
     assert facilitator.asked == 0
 
 
-def test_a_key_file_that_others_can_read_is_refused(poor: Shell, facilitator: StubFacilitator) -> None:
-    file = poor.home / "key"
+def test_readable_key_file_is_refused(shell_without_key: Shell, facilitator: StubFacilitator) -> None:
+    file = shell_without_key.home / "key"
     file.write_text(private_key_of())
     file.chmod(0o644)
 
-    done = poor("call", "phishing-check", KNOWN, CENTGATE_WALLET=str(file))
+    done = shell_without_key("call", "phishing-check", KNOWN, CENTGATE_WALLET=str(file))
 
     assert done.returncode == 4
-    assert "can be read or written by others" in sentences(done)[0]
+    assert "can be read or written by others" in read_errors(done)[0]
     assert private_key_of()[2:] not in done.stderr
     assert facilitator.asked == 0
 
 
-def test_a_price_above_the_cap_is_refused(shell: Shell, facilitator: StubFacilitator) -> None:
+def test_price_above_cap_is_refused(shell: Shell, facilitator: StubFacilitator) -> None:
     done = shell("call", "phishing-check", KNOWN, "--max-price", "0.009")
 
     assert done.returncode == 4
-    assert "above the cap of $0.009" in sentences(done)[0]
+    assert "above the cap of $0.009" in read_errors(done)[0]
     assert facilitator.asked == 0
 
 
@@ -268,7 +268,7 @@ def test_a_price_above_the_cap_is_refused(shell: Shell, facilitator: StubFacilit
     [("eip155:84532", "not the dollar token"), ("eip155:8454", "a network this client does not support")],
     ids=["unknown token", "wrong chain"],
 )
-def test_terms_in_other_money_are_refused(
+def test_terms_in_other_token_are_refused(
     api: ApiFactory, settings: Settings, shell: Shell, facilitator: StubFacilitator, network: str, told: str
 ) -> None:
     money = {"network": network, "asset": "0x" + "12" * 20, "asset_name": "USDC", "asset_version": "2"}
@@ -277,25 +277,25 @@ def test_terms_in_other_money_are_refused(
     done = shell("call", "phishing-check", KNOWN, "--api", str(other.base_url))
 
     assert done.returncode == 4, done.stderr
-    assert told in sentences(done)[0]
+    assert told in read_errors(done)[0]
     assert facilitator.asked == 0
 
 
-def test_too_little_balance_is_told_in_a_sentence(shell: Shell, facilitator: StubFacilitator) -> None:
+def test_insufficient_balance_is_reported(shell: Shell, facilitator: StubFacilitator) -> None:
     facilitator.next = [refuse_with("insufficient_funds")]
 
     done = shell("call", "phishing-check", KNOWN)
 
     assert done.returncode == 4
-    assert "holds less than $0.01" in sentences(done)[0]
+    assert "holds less than $0.01" in read_errors(done)[0]
     assert not facilitator.moved
 
 
-def test_an_api_that_is_not_there_is_told_in_a_sentence(shell: Shell) -> None:
+def test_unreachable_api_is_reported(shell: Shell) -> None:
     done = shell("call", "phishing-check", KNOWN, "--api", "http://127.0.0.1:1")
 
     assert done.returncode == 1
-    assert "http://127.0.0.1:1 cannot be reached" in sentences(done)[0]
+    assert "http://127.0.0.1:1 cannot be reached" in read_errors(done)[0]
 
 
 ENTRY = {"slug": "phishing-check", "title": "Phishing"}
@@ -317,28 +317,26 @@ OTHERS: dict[str, Answering] = {
     ],
     ids=lambda given: given if isinstance(given, str) else given[0],
 )
-def test_what_is_no_centgate_is_told_in_a_sentence(
-    shell: Shell, arguments: tuple[str, ...], case: str
-) -> None:
-    with other_api(OTHERS[case]) as url:
+def test_other_server_is_reported(shell: Shell, arguments: tuple[str, ...], case: str) -> None:
+    with serve_api(OTHERS[case]) as url:
         done = shell(*arguments, "--api", url)
 
     assert done.returncode == 1, done.stderr
-    assert len(sentences(done)) == 1
+    assert len(read_errors(done)) == 1
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
     "schema", [{"properties": 5}, {"properties": {"url": 5}}, {"type": "array"}], ids=str
 )
-def test_an_input_schema_of_another_shape_is_told_in_a_sentence(shell: Shell, schema: Any) -> None:
+def test_unexpected_input_schema_is_reported(shell: Shell, schema: Any) -> None:
     told = json.loads(shell("services", "phishing-check", "--json").stdout) | {"inputSchema": schema}
 
-    with other_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, told)) as url:
         done = shell("call", "phishing-check", KNOWN, "--api", url)
 
     assert done.returncode == 1
-    assert "input schema of phishing-check" in sentences(done)[0]
+    assert "input schema of phishing-check" in read_errors(done)[0]
 
 
 @pytest.mark.parametrize("part", ["inputSchema", "outputSchema"])
@@ -351,21 +349,21 @@ def test_an_input_schema_of_another_shape_is_told_in_a_sentence(shell: Shell, sc
     ],
     ids=["description", "enum", "reference"],
 )
-def test_an_unreadable_schema_never_ends_in_a_traceback(shell: Shell, part: str, schema: Any) -> None:
+def test_unreadable_schema_causes_no_traceback(shell: Shell, part: str, schema: Any) -> None:
     told = json.loads(shell("services", "phishing-check", "--json").stdout) | {part: schema}
 
-    with other_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, told)) as url:
         done = shell("services", "phishing-check", "--api", url)
 
     assert "Traceback" not in done.stderr
-    assert done.returncode == 0 or "schema" in sentences(done)[0]
+    assert done.returncode == 0 or "schema" in read_errors(done)[0]
 
 
-def test_what_strangers_wrote_cannot_steer_the_terminal(shell: Shell) -> None:
+def test_untrusted_text_cannot_control_terminal(shell: Shell) -> None:
     told = json.loads(shell("services", "phishing-check", "--json").stdout)
     told |= {"summary": "\x1b[2J\x1b]0;owned\x07 \u202etxt", "guardrails": ["[bold]a[/bold]\x9b1m"]}
 
-    with other_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, told)) as url:
         page = shell("services", "phishing-check", "--api", url)
         as_json = shell("services", "phishing-check", "--json", "--api", url)
 
@@ -375,65 +373,63 @@ def test_what_strangers_wrote_cannot_steer_the_terminal(shell: Shell) -> None:
 
 
 @pytest.fixture
-def some_facts(hostile: HostileApi, shell: Shell) -> Shell:
-    """A buyer at an API that does as a test says, which sells `some-facts`."""
+def failing_shell(hostile: HostileApi, shell: Shell) -> Shell:
+    """A buyer at an API with scripted responses, which sells `some-facts`."""
     hostile.service_response = PlannedResponse(
         200, service_entry(inputSchema={"properties": {"q": {"type": "string"}}})
     )
     return Shell(shell.home, {**shell.settings, "CENTGATE_API_URL": hostile.url})
 
 
-def test_what_nothing_is_known_of_ends_in_three(hostile: HostileApi, some_facts: Shell) -> None:
+def test_no_data_exits_3(hostile: HostileApi, failing_shell: Shell) -> None:
     hostile.paid = [error_response(404, "no_data", note=CHARGED)]
 
-    done = some_facts("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x")
 
     assert done.returncode == 3, done.stderr
-    assert "the API has no data" in sentences(done)[0]
+    assert "the API has no data" in read_errors(done)[0]
 
 
-def test_what_was_paid_and_not_answered_is_paid_once_by_the_same_command(
-    hostile: HostileApi, some_facts: Shell
-) -> None:
+def test_undelivered_call_is_paid_once_by_same_command(hostile: HostileApi, failing_shell: Shell) -> None:
     hostile.paid = [PlannedResponse(302, accepts_payment=True)]
 
-    first, second = (some_facts("call", "some-facts", "q=x", "--json") for _ in range(2))
+    first, second = (failing_shell("call", "some-facts", "q=x", "--json") for _ in range(2))
 
     assert (first.returncode, second.returncode) == (5, 0), first.stderr + second.stderr
-    assert "Make the same call again" in sentences(first)[0]
+    assert "Make the same call again" in read_errors(first)[0]
     assert json.loads(second.stdout)["data"] == DATA
     assert len(set(hostile.payments)) == 1
 
 
-def test_an_answer_without_a_receipt_is_shown_with_a_note(hostile: HostileApi, some_facts: Shell) -> None:
+def test_answer_without_receipt_has_note(hostile: HostileApi, failing_shell: Shell) -> None:
     hostile.paid = [PlannedResponse(200, answer_body(), accepts_payment=True)]
 
-    done = some_facts("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x")
 
     assert done.returncode == 0
     assert "water is wet" in done.stdout
     assert "the API sent no receipt" in done.stdout
 
 
-def test_an_answer_of_strangers_cannot_steer_the_terminal(hostile: HostileApi, some_facts: Shell) -> None:
+def test_untrusted_answer_cannot_control_terminal(hostile: HostileApi, failing_shell: Shell) -> None:
     told = answer_body() | {
         "data": {"a\x1b[1m": ["[red]\x07", {"b": "\u202e\x9b2J"}]},
         "warnings": ["\x1b[2J"],
     }
     hostile.paid = [PlannedResponse(200, told, accepts_payment=True)]
 
-    done = some_facts("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x")
 
     assert done.returncode == 0, done.stderr
     assert "[red]" in done.stdout
     assert not UNSAFE.search(done.stdout)
 
 
-def test_a_payee_that_changed_is_refused(hostile: HostileApi, some_facts: Shell) -> None:
-    some_facts("call", "some-facts", "q=x")
+def test_changed_payee_is_refused(hostile: HostileApi, failing_shell: Shell) -> None:
+    failing_shell("call", "some-facts", "q=x")
     hostile.unpaid = [payment_required(build_offer(hostile.url, payTo="0x" + "2" * 40))]
 
-    done = some_facts("call", "some-facts", "q=y")
+    done = failing_shell("call", "some-facts", "q=y")
 
     assert done.returncode == 4, done.stderr
     assert len(hostile.payments) == 1
@@ -454,11 +450,11 @@ def test_a_payee_that_changed_is_refused(hostile: HostileApi, some_facts: Shell)
     ],
     ids=lambda given: f"{type(given).__name__} {given.money}" if isinstance(given, BuyerError) else "",
 )
-def test_the_exit_code_says_first_whether_money_moved(error: BuyerError, code: int) -> None:
+def test_exit_code_states_if_money_moved(error: BuyerError, code: int) -> None:
     assert exit_code(error) == code
 
 
-def test_stopping_after_the_payment_says_how_to_go_on(shell: Shell, facilitator: StubFacilitator) -> None:
+def test_interrupt_after_payment_explains_next_step(shell: Shell, facilitator: StubFacilitator) -> None:
     arrived, release = threading.Event(), threading.Event()
     facilitator.next = [facilitator.reply_when_released(arrived, release)]
     process = shell.start("call", "phishing-check", KNOWN)
@@ -477,8 +473,8 @@ def test_stopping_after_the_payment_says_how_to_go_on(shell: Shell, facilitator:
     assert sum(facilitator.moved.values()) == 1
 
 
-def test_the_services_are_listed_with_price_and_availability(poor: Shell) -> None:
-    done = poor("services", COLUMNS="120")
+def test_services_are_listed_with_price_and_availability(shell_without_key: Shell) -> None:
+    done = shell_without_key("services", COLUMNS="120")
 
     assert done.returncode == 0
     assert len(re.findall(r"\$0\.01", done.stdout)) == len(all_services())
@@ -486,8 +482,8 @@ def test_the_services_are_listed_with_price_and_availability(poor: Shell) -> Non
     assert re.search(r"neuralweb-search +\$0\.01 +no, not set up", done.stdout)
 
 
-def test_one_service_is_told_in_full(poor: Shell) -> None:
-    done = poor("services", "phishing-check")
+def test_service_is_shown_in_full(shell_without_key: Shell) -> None:
+    done = shell_without_key("services", "phishing-check")
 
     for word in ("takes", "gives", "sources", "bounds", "3 to 2000", "blocked"):
         assert word in done.stdout
@@ -495,42 +491,42 @@ def test_one_service_is_told_in_full(poor: Shell) -> None:
 
 
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
-def test_the_example_of_every_service_is_a_command_that_is_understood(service: AnyService) -> None:
+def test_example_command_of_each_service_is_valid(service: AnyService) -> None:
     *words, slug = reversed(shlex.split(format_command(service.slug, service.input_example))[2:])
 
     assert slug == service.slug
     assert parse_pairs(reversed(words), parse_schema(service.input_schema(None))) == service.input_example
 
 
-def test_the_services_as_json_are_the_apis_own(poor: Shell) -> None:
-    told = json.loads(poor("services", "--json").stdout)
+def test_services_as_json_equal_api(shell_without_key: Shell) -> None:
+    told = json.loads(shell_without_key("services", "--json").stdout)
 
     assert len(told) == len(all_services())
     assert {each["slug"]: each["available"] for each in told}["phishing-check"] is True
 
 
-def test_a_new_wallet_is_a_file_for_its_owner_alone(poor: Shell) -> None:
-    done = poor("wallet", "new")
+def test_new_wallet_file_is_private(shell_without_key: Shell) -> None:
+    done = shell_without_key("wallet", "new")
 
-    file = poor.home / "config" / "centgate" / "wallet"
+    file = shell_without_key.home / "config" / "centgate" / "wallet"
     assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text().strip() not in done.stdout + done.stderr
     assert re.search(r"address +0x[0-9a-fA-F]{40}", done.stdout)
 
 
-def test_a_key_is_never_written_over(poor: Shell) -> None:
-    poor("wallet", "new")
-    key = (poor.home / "config" / "centgate" / "wallet").read_text()
+def test_key_is_never_overwritten(shell_without_key: Shell) -> None:
+    shell_without_key("wallet", "new")
+    key = (shell_without_key.home / "config" / "centgate" / "wallet").read_text()
 
-    done = poor("wallet", "new")
+    done = shell_without_key("wallet", "new")
 
     assert done.returncode == 4
-    assert "never overwritten" in sentences(done)[0]
-    assert (poor.home / "config" / "centgate" / "wallet").read_text() == key
+    assert "never overwritten" in read_errors(done)[0]
+    assert (shell_without_key.home / "config" / "centgate" / "wallet").read_text() == key
 
 
-def test_a_wallet_is_shown_with_its_network_and_never_its_key(shell: Shell) -> None:
+def test_wallet_shows_network_and_never_key(shell: Shell) -> None:
     done = shell("wallet", "show")
 
     assert done.returncode == 0, done.stderr
@@ -539,10 +535,10 @@ def test_a_wallet_is_shown_with_its_network_and_never_its_key(shell: Shell) -> N
     assert private_key_of()[2:] not in done.stdout
 
 
-def test_a_wallets_balance_is_read_from_a_node(on_chain: Shell, devchain: DevChain) -> None:
+def test_wallet_balance_is_read_from_node(chain_shell: Shell, devchain: DevChain) -> None:
     held = devchain.token_balance(devchain.accounts[0].address)
 
-    done = on_chain("wallet", "show", "--rpc", devchain.rpc_url)
+    done = chain_shell("wallet", "show", "--rpc", devchain.rpc_url)
 
     assert re.search(rf"balance +{held / 1e6:g}\d* USDC on eip155:84532", done.stdout), done.stdout
 
@@ -559,22 +555,22 @@ def test_a_wallets_balance_is_read_from_a_node(on_chain: Shell, devchain: DevCha
     ],
     ids=["number", "HTML", "404", "chain", "endless number", "endless answer"],
 )
-def test_a_node_that_is_none_is_told_in_a_sentence(shell: Shell, answer: tuple[int, Any], told: str) -> None:
-    with other_api(lambda _path: answer) as url:
+def test_invalid_node_is_reported(shell: Shell, answer: tuple[int, Any], told: str) -> None:
+    with serve_api(lambda _path: answer) as url:
         done = shell("wallet", "show", "--rpc", url)
 
     assert done.returncode == 1
-    assert told in sentences(done)[0]
+    assert told in read_errors(done)[0]
 
 
-def test_no_wallet_to_show_says_how_to_make_one(poor: Shell) -> None:
-    done = poor("wallet", "show")
+def test_missing_wallet_is_explained_on_show(shell_without_key: Shell) -> None:
+    done = shell_without_key("wallet", "show")
 
     assert done.returncode == 4
-    assert "`centgate wallet new`" in sentences(done)[0]
+    assert "`centgate wallet new`" in read_errors(done)[0]
 
 
-def test_receipts_tell_what_was_paid_to_whom_and_what_came_of_it(shell: Shell) -> None:
+def test_receipts_show_payment_payee_and_outcome(shell: Shell) -> None:
     shell("call", "phishing-check", KNOWN)
 
     page, told = shell("wallet", "receipts"), shell("wallet", "receipts", "--json")
@@ -587,7 +583,7 @@ def test_receipts_tell_what_was_paid_to_whom_and_what_came_of_it(shell: Shell) -
     ]
 
 
-def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
+def test_unwritable_answer_is_not_lost(shell: Shell) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("w") as full:
@@ -597,7 +593,7 @@ def test_an_answer_that_cannot_be_written_is_not_lost(shell: Shell) -> None:
     assert json.loads(done.stderr.partition("\n")[2])["data"]["status"] == "blocked"
 
 
-def test_who_reads_no_further_has_had_an_answer(shell: Shell) -> None:
+def test_reader_may_close_output_early(shell: Shell) -> None:
     reading, writing = os.pipe()
     os.close(reading)
 
@@ -610,7 +606,7 @@ def test_who_reads_no_further_has_had_an_answer(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "arguments", [("services",), ("wallet", "receipts"), ("wallet", "new")], ids=" ".join
 )
-def test_what_cannot_be_written_is_told_in_a_sentence(shell: Shell, arguments: tuple[str, ...]) -> None:
+def test_unwritable_output_is_reported(shell: Shell, arguments: tuple[str, ...]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     with Path("/dev/full").open("w") as full:
@@ -624,14 +620,14 @@ def test_what_cannot_be_written_is_told_in_a_sentence(shell: Shell, arguments: t
             check=False,
         )
 
-    assert (done.returncode, sentences(done)) == (
+    assert (done.returncode, read_errors(done)) == (
         1,
         ["centgate: input or output failed: No space left on device"],
     )
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_closed_stream_is_no_reason_to_lose_an_answer(shell: Shell, closed: str) -> None:
+def test_closed_stream_loses_no_answer(shell: Shell, closed: str) -> None:
     line = f"{shlex.join([*COMMAND, 'call', 'phishing-check', KNOWN, '--json'])} {closed}"
 
     done = subprocess.run(
@@ -645,35 +641,35 @@ def test_a_closed_stream_is_no_reason_to_lose_an_answer(shell: Shell, closed: st
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
-def test_what_an_encoding_lacks_is_escaped_and_no_answer_lost(hostile: HostileApi, some_facts: Shell) -> None:
+def test_unencodable_text_is_escaped(hostile: HostileApi, failing_shell: Shell) -> None:
     told = answer_body() | {"data": {"name": "Zoë 🦊"}}
     hostile.paid = [
         PlannedResponse(200, told, accepts_payment=True),
         PlannedResponse(200, told, accepts_payment=True),
     ]
 
-    page = some_facts("call", "some-facts", "q=x", **ASCII)
-    as_json = some_facts("call", "some-facts", "q=y", "--json", **ASCII)
+    page = failing_shell("call", "some-facts", "q=x", **ASCII)
+    as_json = failing_shell("call", "some-facts", "q=y", "--json", **ASCII)
 
     assert (page.returncode, as_json.returncode) == (0, 0), page.stderr + as_json.stderr
     assert r"Zo\xeb \U0001f98a" in page.stdout
     assert json.loads(as_json.stdout)["data"] == told["data"]
 
 
-def test_an_answer_of_any_depth_is_shown(hostile: HostileApi, some_facts: Shell) -> None:
+def test_deep_answer_is_printed(hostile: HostileApi, failing_shell: Shell) -> None:
     deep: Any = "the bottom"
     for _ in range(200):
         deep = [deep]
     hostile.paid = [PlannedResponse(200, answer_body() | {"data": {"deep": deep}}, accepts_payment=True)]
 
-    done = some_facts("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x")
 
     assert done.returncode == 0, done.stderr
     assert "the bottom" in re.sub(r"\s+", " ", done.stdout)
 
 
 @pytest.mark.parametrize("columns", ["0", "1", "40"])
-def test_a_narrow_terminal_hides_nothing(shell: Shell, columns: str) -> None:
+def test_narrow_terminal_hides_nothing(shell: Shell, columns: str) -> None:
     answer = shell("call", "phishing-check", KNOWN, COLUMNS=columns)
     service = shell("services", "phishing-check", COLUMNS=columns)
 
@@ -681,21 +677,21 @@ def test_a_narrow_terminal_hides_nothing(shell: Shell, columns: str) -> None:
     assert "…" not in answer.stdout + service.stdout
 
 
-def test_a_long_name_leaves_room_for_the_values(hostile: HostileApi, some_facts: Shell) -> None:
+def test_long_name_leaves_room_for_values(hostile: HostileApi, failing_shell: Shell) -> None:
     hostile.paid = [
         PlannedResponse(
             200, answer_body() | {"data": {"n" * 500: "here", "fact": "water"}}, accepts_payment=True
         )
     ]
 
-    done = some_facts("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x")
 
     assert "here" in done.stdout
     assert "water" in done.stdout
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_body_from_another_system_is_read(shell: Shell, tmp_path: Path, encoding: str) -> None:
+def test_body_in_other_encoding_is_read(shell: Shell, tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "body.json"
     file.write_text('{"url": "https://wallet-ethereum.net"}', encoding=encoding)
 
@@ -723,23 +719,23 @@ def test_a_body_from_another_system_is_read(shell: Shell, tmp_path: Path, encodi
     ],
     ids=["a call", "in all", "no wallet", "no TLS"],
 )
-def test_what_is_refused_is_told_without_a_word_of_python(
+def test_refusal_has_no_python_terms(
     shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
 ) -> None:
     done = shell("call", "phishing-check", KNOWN, *arguments, **settings)
 
     assert done.returncode in (2, 4)
-    assert not re.search(r"`?\w+\(|=…", sentences(done)[0])
+    assert not re.search(r"`?\w+\(|=…", read_errors(done)[0])
 
 
-def test_an_address_with_a_path_is_told_with_its_port(shell: Shell) -> None:
+def test_url_with_path_is_reported_with_port(shell: Shell) -> None:
     done = shell("services", "--api", "http://127.0.0.1:9/centgate/")
 
     assert done.returncode == 2
-    assert "http://127.0.0.1:9, without a path" in sentences(done)[0]
+    assert "http://127.0.0.1:9, without a path" in read_errors(done)[0]
 
 
-def test_receipts_hold_no_signatures(shell: Shell) -> None:
+def test_receipts_have_no_signatures(shell: Shell) -> None:
     shell("call", "phishing-check", KNOWN)
 
     told = json.loads(shell("wallet", "receipts", "--json").stdout)
@@ -747,36 +743,36 @@ def test_receipts_hold_no_signatures(shell: Shell) -> None:
     assert "header" not in told[0]
 
 
-def test_the_receipts_of_who_paid_nothing_say_so(shell: Shell) -> None:
+def test_empty_receipts_are_reported(shell: Shell) -> None:
     assert shell("wallet", "receipts").stdout == "No payments yet.\n"
 
 
 @pytest.mark.parametrize("setting", ["CENTGATE_CAP_PER_CALL", "CENTGATE_CAP_TOTAL", "CENTGATE_PAYEE"])
-def test_a_bad_setting_of_the_buyer_is_named_in_a_sentence(shell: Shell, setting: str) -> None:
+def test_invalid_setting_is_named(shell: Shell, setting: str) -> None:
     done = shell("call", "phishing-check", KNOWN, **{setting: "much"})
 
     assert done.returncode == 2
-    assert sentences(done)[0].startswith(f"centgate: {setting}: ")
+    assert read_errors(done)[0].startswith(f"centgate: {setting}: ")
 
 
-def test_a_mistyped_payee_is_told_before_anything_is_sent(shell: Shell) -> None:
+def test_mistyped_payee_is_reported_before_request(shell: Shell) -> None:
     mistyped = "0xCE47ca7E00000000000000000000000000000402"
 
     done = shell("call", "phishing-check", KNOWN, CENTGATE_PAYEE=mistyped)
 
     told = f"centgate: CENTGATE_PAYEE: {mistyped} is mistyped: its checksum (EIP-55) is wrong"
-    assert (done.returncode, sentences(done)) == (2, [told])
+    assert (done.returncode, read_errors(done)) == (2, [told])
 
 
 @pytest.mark.parametrize("arguments", [("call",), ("wallet", "sell"), ("call", "x", "--cheap")], ids=" ".join)
-def test_wrong_usage_ends_in_two(shell: Shell, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_exits_2(shell: Shell, arguments: tuple[str, ...]) -> None:
     done = shell(*arguments)
 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
-def test_help_tells_the_exit_codes(shell: Shell) -> None:
+def test_help_lists_exit_codes(shell: Shell) -> None:
     shown = shell("call", "--help").stdout
 
     assert [code for code in "012345" if re.search(rf"^ *{code}  \w", shown, re.MULTILINE)] == list("012345")
@@ -785,7 +781,7 @@ def test_help_tells_the_exit_codes(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("call", "--help"), ()], ids=["help", "call", "completion"]
 )
-def test_help_loads_neither_the_server_nor_the_client(shell: Shell, arguments: tuple[str, ...]) -> None:
+def test_help_loads_neither_server_nor_client(shell: Shell, arguments: tuple[str, ...]) -> None:
     completion = {"COMP_WORDS": "centgate\nre", "COMP_CWORD": "1", "_CENTGATE_COMPLETE": "complete_bash"}
     done = subprocess.run(
         [COMMAND[0], "-X", "importtime", "-m", "centgate", *arguments],

@@ -1,4 +1,4 @@
-"""What shells are offered: the completion protocol that `--show-completion` sets up."""
+"""Shell completion: the protocol that `--show-completion` sets up."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NOBODY = "http://127.0.0.1:1"
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The address of an API."""
+    """URL of an API."""
     folder = tmp_path_factory.mktemp("api")
     with run_in_thread(Settings(port=0, database_url=f"sqlite:///{folder / 'journal.db'}")) as address:
         yield address
 
 
-def offered(shell: Shell, *words: str, times: int = 5, **settings: str) -> list[str]:
-    """What bash is offered for the last of the words, asked again where the API took longer than a second."""
+def complete(shell: Shell, *words: str, times: int = 5, **settings: str) -> list[str]:
+    """Return bash's completions of the last word; retry if the API took longer than a second."""
     for _ in range(times):
         done = shell(
             COMP_WORDS="\n".join(("centgate", *words)),
@@ -64,47 +64,47 @@ def shell(url: str, tmp_path: Path) -> Shell:
         ("wallet re", "receipts"),
     ],
 )
-def test_bash_is_offered_what_can_follow(shell: Shell, typed: str, offers: str) -> None:
-    assert offered(shell, *typed.split(" "), times=5 if offers else 1) == offers.split()
+def test_bash_gets_possible_continuations(shell: Shell, typed: str, offers: str) -> None:
+    assert complete(shell, *typed.split(" "), times=5 if offers else 1) == offers.split()
 
 
-def test_an_api_that_is_named_is_the_one_that_is_asked(shell: Shell, url: str) -> None:
-    assert offered(shell, "call", "--api", url, "token-r", CENTGATE_API_URL=NOBODY) == ["token-risk"]
+def test_completion_uses_named_api(shell: Shell, url: str) -> None:
+    assert complete(shell, "call", "--api", url, "token-r", CENTGATE_API_URL=NOBODY) == ["token-risk"]
 
 
 @pytest.mark.extended
-def test_without_the_api_an_older_copy_is_offered(tmp_path: Path) -> None:
+def test_older_copy_is_used_without_api(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with run_in_thread(settings) as address:
         shell = Shell(tmp_path, {"CENTGATE_API_URL": address})
-        known = offered(shell, "call", "token-r")
+        known = complete(shell, "call", "token-r")
 
-    assert known == offered(shell, "call", "token-r") == ["token-risk"]
+    assert known == complete(shell, "call", "token-r") == ["token-risk"]
 
 
 @pytest.mark.extended
 def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:
-    assert offered(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
+    assert complete(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
 
 
 @pytest.mark.extended
-def test_a_copy_that_is_damaged_offers_nothing(tmp_path: Path) -> None:
+def test_damaged_copy_offers_nothing(tmp_path: Path) -> None:
     copy = tmp_path / "cache" / "centgate" / "catalog" / "http%3A%2F%2F127.0.0.1%3A1" / "services.json"
     copy.parent.mkdir(parents=True)
     copy.write_text("{")
 
-    assert offered(Shell(tmp_path, {"CENTGATE_API_URL": NOBODY}), "call", "t", times=1) == []
+    assert complete(Shell(tmp_path, {"CENTGATE_API_URL": NOBODY}), "call", "t", times=1) == []
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_completion_can_be_shown_for_each_shell(shell: Shell, name: str) -> None:
+def test_script_is_printed_for_each_shell(shell: Shell, name: str) -> None:
     done = shell(_CENTGATE_COMPLETE=f"source_{name}")
 
     assert "_CENTGATE_COMPLETE" in done.stdout
 
 
 @pytest.mark.extended
-def test_bash_itself_completes_a_command(shell: Shell, tmp_path: Path) -> None:
+def test_bash_completes_command(shell: Shell, tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("bash is not on this machine")

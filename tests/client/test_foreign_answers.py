@@ -1,4 +1,4 @@
-"""What no Centgate would answer, and what a Mapping, an address or an error has to bear."""
+"""Responses of other servers, and robustness of mappings, addresses and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from centgate.client.wire_model import UntrustedModel
 
 
 class Nested(UntrustedModel):
-    """Lists as answers have them."""
+    """Lists as in answers."""
 
     rows: list[dict[str, Any]]
     words: tuple[str, ...] = ()
@@ -62,16 +62,14 @@ class Facts(AnswerData):
     ],
     ids=["list", "tuple", "lists in a list", "typed answer"],
 )
-def test_a_list_is_given_up_at_its_first_wrong_element(model: type[UntrustedModel], content: Any) -> None:
+def test_list_is_rejected_at_first_wrong_element(model: type[UntrustedModel], content: Any) -> None:
     with pytest.raises(ValidationError) as error:
         model.model_validate(content)
 
     assert error.value.error_count() == 1
 
 
-async def test_a_list_of_wrong_elements_leaves_the_payment_open(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_wrong_elements_leave_payment_open(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(200, answer_body() | {"providers": [1] * 1000})]
 
     with pytest.raises(Drift, match=r"providers\.0") as error:
@@ -80,21 +78,21 @@ async def test_a_list_of_wrong_elements_leaves_the_payment_open(
     assert error.value.money == "unknown"
 
 
-async def test_a_catalogue_of_wrong_elements_is_none(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_catalogue_of_wrong_elements_is_invalid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.service_response = PlannedResponse(200, service_entry(tags=[1] * 1000))
 
     with pytest.raises(Drift, match=r"tags\.0"):
         await shop(hostile.url).service(SLUG)
 
 
-async def test_a_slug_with_a_line_end_is_none(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_slug_with_line_end_is_invalid(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(NotFound):
         await shop(hostile.url).call(SLUG + "\n", {})
 
     assert hostile.requests == []
 
 
-async def test_a_receipt_without_a_transaction_is_none(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_receipt_without_transaction_is_invalid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [
         lambda asked: PlannedResponse(
             200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked, transaction="")}
@@ -106,7 +104,7 @@ async def test_a_receipt_without_a_transaction_is_none(shop: OpenClient, hostile
     assert (answer.receipt, answer.money) == (None, "unknown")
 
 
-async def test_the_words_of_headers_may_be_in_any_case(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_header_values_are_case_insensitive(shop: OpenClient, hostile: HostileApi) -> None:
     def delivered(asked: ReceivedRequest) -> PlannedResponse:
         headers = {"payment-RESPONSE": payment_response(asked), "content-ENCODING": "Identity"}
         return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
@@ -118,9 +116,7 @@ async def test_the_words_of_headers_may_be_in_any_case(shop: OpenClient, hostile
     assert (answer.money, len(hostile.payments)) == ("moved", 1)
 
 
-async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_uncharged_no_data_is_not_reported_as_paid(shop: OpenClient, hostile: HostileApi) -> None:
     note = {"state": "unused", "charged": False, "retry": "none"}
     hostile.paid = [error_response(404, "no_data", note=note)]
 
@@ -130,9 +126,7 @@ async def test_no_data_that_says_it_was_not_charged_is_not_called_paid(
     assert error.value.money == "reported_not_moved"
 
 
-async def test_no_data_without_a_word_on_the_money_does_not_say_it_was_paid(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_no_data_without_note_is_not_reported_as_paid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [error_response(404, "no_data")]
 
     with pytest.raises(NoData, match="whether the") as error:
@@ -141,7 +135,7 @@ async def test_no_data_without_a_word_on_the_money_does_not_say_it_was_paid(
     assert error.value.money == "unknown"
 
 
-async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_lost_connection_is_reported_briefly(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(200, answer_body(), {"bad header" + "x" * 50_000: "1"})] * 4
 
     with pytest.raises(BuyerError) as error:
@@ -150,7 +144,7 @@ async def test_a_connection_that_breaks_is_told_in_a_few_words(shop: OpenClient,
     assert len(str(error.value)) < 600
 
 
-async def test_a_body_may_be_any_mapping(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_body_may_be_any_mapping(shop: OpenClient, hostile: HostileApi) -> None:
     await shop(hostile.url).call(SLUG, MappingProxyType({"b": MappingProxyType({"c": 1}), "a": 2}))
 
     assert hostile.requests[-1].body == b'{"a":2,"b":{"c":1}}'
@@ -159,7 +153,7 @@ async def test_a_body_may_be_any_mapping(shop: OpenClient, hostile: HostileApi) 
 @pytest.mark.parametrize(
     "api", ["http://a..b.local", "http://" + "a" * 64, "http://134744072", "http://0x08080808"]
 )
-def test_what_is_no_private_host_is_not_called(api: str) -> None:
+def test_public_host_without_tls_is_not_called(api: str) -> None:
     with pytest.raises(AddressRefused):
         Centgate(api)
 
@@ -175,7 +169,7 @@ def test_what_is_no_private_host_is_not_called(api: str) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_comes_whole_out_of_another_process(error: BuyerError) -> None:
+def test_errors_survive_pickling(error: BuyerError) -> None:
     again = pickle.loads(pickle.dumps(error))
 
     assert (type(again), str(again), vars(again)) == (type(error), "so", vars(error))
@@ -190,7 +184,7 @@ def test_an_error_comes_whole_out_of_another_process(error: BuyerError) -> None:
     ],
     ids=["role", "posture", "anything"],
 )
-async def test_what_a_purchase_does_not_need_may_be_as_it_likes(
+async def test_unneeded_fields_may_have_any_value(
     shop: OpenClient, hostile: HostileApi, change: dict[str, Any]
 ) -> None:
     hostile.service_response = PlannedResponse(200, service_entry(**change))
@@ -200,7 +194,7 @@ async def test_what_a_purchase_does_not_need_may_be_as_it_likes(
     assert answer.money == "moved"
 
 
-async def test_a_service_needs_no_more_than_its_name_and_place(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_service_needs_only_name_and_path(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.service_response = PlannedResponse(
         200, {"slug": SLUG, "path": PATH, "providers": [{"name": "a", "role": "new"}]}
     )
@@ -210,7 +204,7 @@ async def test_a_service_needs_no_more_than_its_name_and_place(shop: OpenClient,
     assert (service.path, service.providers[0].role, service.available) == (PATH, "new", True)
 
 
-async def test_a_receipt_without_its_padding_is_read(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_receipt_without_padding_is_read(shop: OpenClient, hostile: HostileApi) -> None:
     def delivered(asked: ReceivedRequest) -> PlannedResponse:
         return PlannedResponse(
             200,

@@ -1,4 +1,4 @@
-"""The ledger: what survives a crash, two processes, a full disk and lines that are no records."""
+"""Ledger file: crashes, several processes, a full disk, and unreadable lines."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ with Centgate(url, Wallet.from_key(key), ledger=Ledger(path), watch=watch) as cl
 """
 
 
-def buying(url: str, path: Path, bodies: list[object], die: str = "") -> subprocess.Popen[bytes]:
-    """A process that buys these, one after the other, with a ledger."""
+def start_buyer(url: str, path: Path, bodies: list[object], die: str = "") -> subprocess.Popen[bytes]:
+    """Start a process that makes these purchases one by one with a ledger."""
     given = [url, BUYER_ACCOUNTS[0].private_key, str(path), json.dumps(bodies), die]
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *given])
 
@@ -52,39 +52,39 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "ledger.jsonl"
 
 
-def events(path: Path) -> list[str]:
+def list_events(path: Path) -> list[str]:
     return [record.event for record in Ledger(path).records()]
 
 
-def content_of(path: Path) -> bytes:
+def read_content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def mode_of(path: Path) -> int:
+def read_mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def throw_away(path: Path) -> None:
+def delete_ledger(path: Path) -> None:
     path.unlink()
 
 
-def cut_to_the_first_line(path: Path) -> None:
+def keep_first_line(path: Path) -> None:
     path.write_bytes(path.read_bytes().splitlines()[0])
 
 
-def handle_of(path: Path) -> int:
-    """The handle on a file that this process has open."""
+def find_handle(path: Path) -> int:
+    """Return the file descriptor of a file that this process has open."""
     return next(int(link.name) for link in Path("/dev/fd").iterdir() if link.exists() and link.samefile(path))
 
 
-def spoil(path: Path) -> None:
-    """Put lines that are no records around those that are, and one that was cut off at the end."""
+def add_junk_lines(path: Path) -> None:
+    """Put unreadable lines around the records, and an incomplete one at the end."""
     first, *more = path.read_bytes().splitlines(keepends=True)
     before, between = b"\xff\xfe\n{}\n\n[]\nnull\n", b'{"time":1}\n'
     path.write_bytes(before + first + between + b"".join(more) + b'{"cut')
 
 
-async def test_a_purchase_is_written_down(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+async def test_purchase_is_recorded(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
 
     signed, delivered = Ledger(path).records()
@@ -98,17 +98,17 @@ async def test_a_purchase_is_written_down(shop: OpenClient, hostile: HostileApi,
     assert signed.payment.header == hostile.payments[0]
     assert (delivered.transaction, delivered.request_id) == (answer.receipt.transaction, answer.request_id)
     assert delivered.payment.nonce == signed.payment.nonce
-    assert mode_of(path) == 0o600
-    assert BUYER_ACCOUNTS[0].private_key[2:].encode() not in content_of(path)
+    assert read_mode(path) == 0o600
+    assert BUYER_ACCOUNTS[0].private_key[2:].encode() not in read_content(path)
 
 
-async def test_a_payment_is_written_down_before_it_is_sent(
+async def test_payment_is_recorded_before_it_is_sent(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     seen: list[str] = []
 
     def look(asked: ReceivedRequest) -> PlannedResponse:
-        seen.extend(events(path))
+        seen.extend(list_events(path))
         return hostile.deliver(asked)
 
     hostile.paid = [look]
@@ -118,20 +118,20 @@ async def test_a_payment_is_written_down_before_it_is_sent(
     assert seen == ["signed"]
 
 
-async def test_what_was_signed_before_a_crash_is_sent_after_it(
+async def test_payment_signed_before_crash_is_sent_later(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    process = buying(hostile.url, path, [{"a": 1}], die="signed")
+    process = start_buyer(hostile.url, path, [{"a": 1}], die="signed")
     assert process.wait(60) == -signal.SIGKILL
     assert hostile.payments == []
 
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
 
     assert answer.money == "moved"
-    assert events(path) == ["signed", "delivered"]
+    assert list_events(path) == ["signed", "delivered"]
 
 
-async def test_what_was_taken_before_a_crash_is_not_paid_again(
+async def test_payment_taken_before_crash_is_not_repeated(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     processes: list[subprocess.Popen[bytes]] = []
@@ -141,7 +141,7 @@ async def test_what_was_taken_before_a_crash_is_not_paid_again(
         return hostile.deliver(asked)
 
     hostile.paid = [kill]
-    processes.append(buying(hostile.url, path, [{"a": 1}]))
+    processes.append(start_buyer(hostile.url, path, [{"a": 1}]))
     assert processes[0].wait(60) == -signal.SIGKILL
 
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"a": 1})
@@ -150,18 +150,18 @@ async def test_what_was_taken_before_a_crash_is_not_paid_again(
     assert (len(hostile.payments), len(hostile.accepted_nonces)) == (2, 1)
 
 
-def test_processes_may_share_a_ledger(hostile: HostileApi, path: Path) -> None:
+def test_processes_may_share_ledger(hostile: HostileApi, path: Path) -> None:
     own = [[{"process": process, "n": number} for number in range(8)] for process in range(3)]
-    processes = [buying(hostile.url, path, [*bodies]) for bodies in own]
+    processes = [start_buyer(hostile.url, path, [*bodies]) for bodies in own]
 
     assert [process.wait(120) for process in processes] == [0, 0, 0]
-    assert sorted(events(path)) == ["delivered"] * 24 + ["signed"] * 24
+    assert sorted(list_events(path)) == ["delivered"] * 24 + ["signed"] * 24
     assert len(hostile.accepted_nonces) == 24
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
-def test_an_entry_is_made_by_one_at_a_time(path: Path) -> None:
+def test_entries_are_exclusive(path: Path) -> None:
     import fcntl
 
     ledger = Ledger(path)
@@ -173,8 +173,8 @@ def test_an_entry_is_made_by_one_at_a_time(path: Path) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Generator[None]:
-    """Somebody else has the ledger."""
+def lock_ledger(path: Path) -> Generator[None]:
+    """Lock the ledger in another process."""
     import fcntl
 
     path.parent.mkdir(exist_ok=True)
@@ -184,10 +184,8 @@ def held(path: Path) -> Generator[None]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
-async def test_a_ledger_that_others_hold_for_long_is_given_up(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
-    with held(path), pytest.raises(LedgerUnwritable, match="locked by other processes for") as error:
+async def test_long_lock_is_reported(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+    with lock_ledger(path), pytest.raises(LedgerUnwritable, match="locked by other processes for") as error:
         await shop(hostile.url, ledger=Ledger(path, patience=0.1)).call(SLUG, {})
 
     assert error.value.money == "not_moved"
@@ -195,12 +193,12 @@ async def test_a_ledger_that_others_hold_for_long_is_given_up(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the lock is that of POSIX")
-async def test_a_call_that_waits_for_the_ledger_can_be_cancelled(hostile: HostileApi, path: Path) -> None:
+async def test_call_waiting_for_ledger_can_be_cancelled(hostile: HostileApi, path: Path) -> None:
     async with AsyncCentgate(
         hostile.url, Wallet.from_key(BUYER_ACCOUNTS[0].private_key), ledger=Ledger(path)
     ) as client:
-        with held(path):
-            with anyio.move_on_after(1) as limit:  # it is in time only if nothing blocks the loop
+        with lock_ledger(path):
+            with anyio.move_on_after(1) as limit:  # in time only if nothing blocks the loop
                 await client.call(SLUG, {"a": 1})
             assert limit.cancelled_caught
 
@@ -211,11 +209,11 @@ async def test_a_call_that_waits_for_the_ledger_can_be_cancelled(hostile: Hostil
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_process_that_is_forked_meanwhile_does_not_keep_the_lock(path: Path) -> None:
+def test_forked_process_does_not_keep_lock(path: Path) -> None:
     import fcntl
 
     with Ledger(path).entry():
-        kept = os.dup(handle_of(path))  # as a fork has it
+        kept = os.dup(find_handle(path))  # as a fork has it
 
     try:
         with path.open("rb") as other:
@@ -224,14 +222,14 @@ def test_a_process_that_is_forked_meanwhile_does_not_keep_the_lock(path: Path) -
         os.close(kept)
 
 
-async def test_what_another_process_has_open_is_joined(
+async def test_open_payment_of_another_process_is_joined(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     process: list[int] = []
 
     def meanwhile(asked: ReceivedRequest) -> PlannedResponse:
         if not process:
-            process.append(buying(hostile.url, path, [{"a": 1}]).wait(60))
+            process.append(start_buyer(hostile.url, path, [{"a": 1}]).wait(60))
         return hostile.deliver(asked)
 
     hostile.paid = [meanwhile]
@@ -242,38 +240,36 @@ async def test_what_another_process_has_open_is_joined(
     assert (len(hostile.payments), len(set(hostile.payments))) == (2, 1)
 
 
-async def test_lines_that_are_no_records_are_passed_over(
+async def test_invalid_lines_are_skipped(
     shop: OpenClient, hostile: HostileApi, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
-    spoil(path)
+    add_junk_lines(path)
 
     answer = await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
 
     assert answer.money == "moved"
     assert len(set(hostile.payments)) == 1
-    assert events(path) == ["signed", "unresolved", "delivered"]
+    assert list_events(path) == ["signed", "unresolved", "delivered"]
     assert "line 1 of the ledger" in caplog.text
-    assert content_of(path).count(b'{"cut\n') == 1
+    assert read_content(path).count(b'{"cut\n') == 1
 
 
-async def test_a_last_line_without_an_end_counts(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+async def test_last_line_without_end_counts(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
-    cut_to_the_first_line(path)
+    keep_first_line(path)
 
     await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
 
     assert len(set(hostile.payments)) == 1
-    assert events(path) == ["signed", "delivered"]
+    assert list_events(path) == ["signed", "delivered"]
 
 
-async def test_what_an_api_says_does_not_fill_the_ledger(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
+async def test_text_of_api_does_not_fill_ledger(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     long = "x" * 1_000_000
     note = {"state": "settled", "charged": True, "retry": "same_payment"}
     hostile.paid = [
@@ -285,23 +281,21 @@ async def test_what_an_api_says_does_not_fill_the_ledger(
         with pytest.raises(BuyerError):
             await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
 
-    assert len(content_of(path)) < 20_000
+    assert len(read_content(path)) < 20_000
 
 
-async def test_a_ledger_that_was_thrown_away_is_begun_again(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
+async def test_deleted_ledger_is_created_again(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     client = shop(hostile.url, ledger=Ledger(path))
     await client.call(SLUG, {"a": 1})
-    throw_away(path)
+    delete_ledger(path)
 
     await client.call(SLUG, {"a": 1})
 
-    assert events(path) == ["signed", "delivered"]
+    assert list_events(path) == ["signed", "delivered"]
 
 
 @pytest.mark.parametrize("place", ["/dev/full", "/proc/ledger.jsonl"])
-async def test_without_a_place_to_write_nothing_is_signed(
+async def test_nothing_is_signed_without_writable_ledger(
     shop: OpenClient, hostile: HostileApi, place: str
 ) -> None:
     if not Path(place).parent.exists():
@@ -314,9 +308,7 @@ async def test_without_a_place_to_write_nothing_is_signed(
     assert hostile.payments == []
 
 
-async def test_a_disk_that_fills_up_does_not_cost_the_answer(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
+async def test_full_disk_loses_no_answer(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     def fill(asked: ReceivedRequest) -> PlannedResponse:
         path.unlink()
         path.symlink_to("/dev/full")
@@ -330,7 +322,7 @@ async def test_a_disk_that_fills_up_does_not_cost_the_answer(
     assert "cannot be written" in answer.notes[0]
 
 
-async def test_another_wallet_does_not_spend_the_first_ones_payment(
+async def test_another_wallet_does_not_use_open_payment(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4

@@ -1,4 +1,4 @@
-"""Limits of single calls and of periods, many calls at once, and what the wallet's own node says."""
+"""Limits of single calls and of periods, concurrent calls, and answers of the wallet's own node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from buyers_shell import Shell, private_key_of
-from fake_node import node, node_at
+from fake_node import answer_at, serve_node
 from hostile import (
     NETWORK,
     SLUG,
@@ -59,9 +59,7 @@ def age_ledger(path: Path, by: timedelta) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-async def test_nothing_is_signed_for_a_service_listed_as_unavailable(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_unavailable_service_is_not_paid(shop: OpenClient, hostile: HostileApi) -> None:
     list_service(hostile, configured=False)
 
     with pytest.raises(Unavailable, match="lists some-facts as not available") as error:
@@ -71,7 +69,7 @@ async def test_nothing_is_signed_for_a_service_listed_as_unavailable(
     assert hostile.payments == []
 
 
-async def test_a_service_that_becomes_available_is_bought(
+async def test_service_that_becomes_available_is_bought(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     list_service(hostile, configured=False)
@@ -87,7 +85,7 @@ async def test_a_service_that_becomes_available_is_bought(
     assert answer.money == "moved"
 
 
-async def test_terms_say_that_a_service_is_unavailable(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_terms_state_unavailable_service(shop: OpenClient, hostile: HostileApi) -> None:
     list_service(hostile, configured=False)
 
     quote = await shop(hostile.url).terms(SLUG, {})
@@ -95,9 +93,7 @@ async def test_terms_say_that_a_service_is_unavailable(shop: OpenClient, hostile
     assert "not available" in quote.objections[0]
 
 
-async def test_an_open_payment_is_sent_although_the_service_is_unavailable(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_open_payment_is_sent_to_unavailable_service(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
     client = shop(hostile.url)
     with pytest.raises(Unresolved):
@@ -109,7 +105,7 @@ async def test_an_open_payment_is_sent_although_the_service_is_unavailable(
     assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
 
 
-async def test_a_price_above_that_of_the_call_is_not_signed(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_price_above_call_limit_is_not_signed(shop: OpenClient, hostile: HostileApi) -> None:
     client = shop(hostile.url)
 
     with pytest.raises(CapExceeded, match=r"raise the cap \(`max_price`\)"):
@@ -119,7 +115,7 @@ async def test_a_price_above_that_of_the_call_is_not_signed(shop: OpenClient, ho
     assert (await client.call(SLUG, {})).money == "moved"
 
 
-async def test_the_price_of_a_call_cannot_raise_the_cap(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_call_limit_cannot_raise_cap(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(CapExceeded, match="CENTGATE_CAP_PER_CALL"):
         await shop(hostile.url, caps=Caps(per_call=Decimal("0.005"))).call(SLUG, {}, max_price="1")
 
@@ -127,16 +123,14 @@ async def test_the_price_of_a_call_cannot_raise_the_cap(shop: OpenClient, hostil
 
 
 @pytest.mark.parametrize("limits", [{"max_price": "cheap"}, {"max_price": "-1"}, {"timeout": 0.0}])
-async def test_a_limit_that_is_none_is_refused(
+async def test_invalid_limit_is_refused(
     shop: OpenClient, hostile: HostileApi, limits: dict[str, Any]
 ) -> None:
     with pytest.raises(ValueError, match=r"is expected|number of seconds"):
         await shop(hostile.url).call(SLUG, {}, **limits)
 
 
-async def test_terms_that_take_too_long_for_a_call_are_not_signed(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_slow_terms_are_not_signed(shop: OpenClient, hostile: HostileApi) -> None:
     def stall(_asked: ReceivedRequest) -> PlannedResponse:
         time.sleep(1)
         return PlannedResponse(500, b"")
@@ -150,7 +144,7 @@ async def test_terms_that_take_too_long_for_a_call_are_not_signed(
     assert hostile.payments == []
 
 
-async def test_a_payment_that_outlasts_its_call_stays_open(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_payment_slower_than_call_stays_open(shop: OpenClient, hostile: HostileApi) -> None:
     def stall(asked: ReceivedRequest) -> PlannedResponse:
         time.sleep(2)
         return hostile.deliver(asked)
@@ -166,7 +160,7 @@ async def test_a_payment_that_outlasts_its_call_stays_open(shop: OpenClient, hos
 
 
 @pytest.mark.parametrize("period", ["hour", "day"])
-async def test_a_cap_over_time_outlives_the_client(
+async def test_cap_over_time_outlives_client(
     shop: OpenClient, hostile: HostileApi, tmp_path: Path, period: str
 ) -> None:
     path = tmp_path / "ledger.jsonl"
@@ -182,9 +176,7 @@ async def test_a_cap_over_time_outlives_the_client(
     assert answer.money == "moved"
 
 
-async def test_what_was_spent_is_counted_over_time(
-    shop: OpenClient, hostile: HostileApi, tmp_path: Path
-) -> None:
+async def test_spending_is_counted_over_time(shop: OpenClient, hostile: HostileApi, tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {"n": 1})
     age_ledger(path, timedelta(hours=2))
@@ -200,7 +192,7 @@ async def test_what_was_spent_is_counted_over_time(
     )
 
 
-async def test_many_calls_are_answered_in_their_order(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_many_calls_keep_order(shop: OpenClient, hostile: HostileApi) -> None:
     at_work, most, lock = 0, 0, threading.Lock()
 
     def deliver(asked: ReceivedRequest) -> PlannedResponse:
@@ -223,7 +215,7 @@ async def test_many_calls_are_answered_in_their_order(shop: OpenClient, hostile:
     assert most == 3
 
 
-async def test_an_error_is_an_outcome_beside_the_answers(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_error_is_outcome_beside_answers(shop: OpenClient, hostile: HostileApi) -> None:
     client = shop(hostile.url, caps=Caps(total=Decimal("0.02")))
 
     outcomes = await client.map(SLUG, ({"n": number} for number in range(4)))
@@ -232,16 +224,18 @@ async def test_an_error_is_an_outcome_beside_the_answers(shop: OpenClient, hosti
     assert len(set(hostile.payments)) == 2
 
 
-async def test_no_calls_at_once_are_refused(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_zero_concurrency_is_refused(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         await shop(hostile.url).map(SLUG, [{}], concurrency=0)
 
 
-async def test_the_balance_is_that_of_the_owners_node(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_balance_is_read_from_owners_node(shop: OpenClient, hostile: HostileApi) -> None:
     def answer(method: str, params: list[Any]) -> Any:
-        return "0x" + f"{1_230_000:064x}" if method == "eth_call" else node_at(0, used=False)(method, params)
+        return (
+            "0x" + f"{1_230_000:064x}" if method == "eth_call" else answer_at(0, used=False)(method, params)
+        )
 
-    with node(answer) as url:
+    with serve_node(answer) as url:
         balance = await shop(hostile.url, rpc=url).balance()
 
     assert (balance.usd, balance.network, balance.asset) == (
@@ -261,7 +255,7 @@ async def test_without_node_or_wallet_there_is_no_balance(shop: OpenClient, host
 
 @EXTENDED
 @pytest.mark.parametrize(("used", "total"), [(False, "0"), (True, "0.01")], ids=["unused", "used"])
-async def test_only_the_owners_node_returns_an_amount_to_the_cap(
+async def test_only_owners_node_returns_amount_to_cap(
     shop: OpenClient,
     hostile: HostileApi,
     monkeypatch: pytest.MonkeyPatch,
@@ -277,7 +271,7 @@ async def test_only_the_owners_node_returns_an_amount_to_the_cap(
             await client.call(SLUG, {})
     assert client.spent.total == Decimal("0.01")
 
-    with node(node_at(0, used=used)) as url:
+    with serve_node(answer_at(0, used=used)) as url:
         states = await client.release_unused(url)
 
     assert client.spent.total == Decimal(total)
@@ -285,7 +279,7 @@ async def test_only_the_owners_node_returns_an_amount_to_the_cap(
 
 
 @EXTENDED
-async def test_a_wallet_that_is_opened_late_keeps_to_the_limits_of_a_call(hostile: HostileApi) -> None:
+async def test_late_wallet_keeps_call_limits(hostile: HostileApi) -> None:
     with Centgate(hostile.url, lambda: Wallet.from_key(private_key_of())) as client:
         limited = client.with_limits(max_price="0.001")
         with pytest.raises(CapExceeded):
@@ -295,7 +289,7 @@ async def test_a_wallet_that_is_opened_late_keeps_to_the_limits_of_a_call(hostil
 
 
 @EXTENDED
-async def test_a_wallet_function_is_called_once(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_wallet_function_is_called_once(shop: OpenClient, hostile: HostileApi) -> None:
     opened: list[Wallet] = []
 
     def open_wallet() -> Wallet:
@@ -322,7 +316,7 @@ def shell(hostile: HostileApi, tmp_path: Path) -> Shell:
 
 
 @EXTENDED
-def test_advice_names_the_option_that_was_used(shell: Shell) -> None:
+def test_advice_names_used_option(shell: Shell) -> None:
     capped = shell("call", SLUG, "--body", "{}", "--max-price", "0.001")
     away = shell("call", SLUG, "--body", "{}", "--api", "http://127.0.0.1:9")
     wrong = shell("call", SLUG, "--body", "{}", CENTGATE_API_URL="http://127.0.0.1:9")
@@ -333,7 +327,7 @@ def test_advice_names_the_option_that_was_used(shell: Shell) -> None:
 
 
 @EXTENDED
-def test_quiet_prints_the_data_alone(shell: Shell) -> None:
+def test_quiet_prints_only_data(shell: Shell) -> None:
     done = shell("call", SLUG, "--body", "{}", "--quiet")
 
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["fact", "water", "is", "wet"], "")
@@ -352,7 +346,7 @@ def test_caps_over_time_are_settings(shell: Shell) -> None:
 
 
 @EXTENDED
-def test_the_wallet_is_shown_as_json(shell: Shell, tmp_path: Path) -> None:
+def test_wallet_is_shown_as_json(shell: Shell, tmp_path: Path) -> None:
     made = json.loads(shell("wallet", "new", "--path", str(tmp_path / "key"), "--json").stdout)
     shown = json.loads(shell("wallet", "show", "--json").stdout)
 

@@ -1,4 +1,4 @@
-"""What happens after a payment was sent: the same bytes come again, and never another payment."""
+"""Lost connections after a payment was sent: the same bytes are sent again, never another payment."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ pytestmark = pytest.mark.extended
 EXPIRED = "invalid_exact_evm_payload_authorization_valid_before"
 
 
-def note(state: str, *, charged: bool, retry: str) -> dict[str, Any]:
+def build_note(state: str, *, charged: bool, retry: str) -> dict[str, Any]:
     return {"state": state, "charged": charged, "retry": retry}
 
 
-def taking(said: PlannedResponse) -> PlannedResponse:
-    """The same, after the payment was taken."""
+def accept_payment(said: PlannedResponse) -> PlannedResponse:
+    """Return the same response, which also accepts the payment."""
     return PlannedResponse(said.status, said.body, said.headers, said.fault, accepts_payment=True)
 
 
-def broken(fault: Fault) -> Reply:
+def fail_connection(fault: Fault) -> Reply:
     def reply(asked: ReceivedRequest) -> PlannedResponse:
         return PlannedResponse(
             200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked)}, fault, accepts_payment=True
@@ -67,53 +67,61 @@ def broken(fault: Fault) -> Reply:
 
 
 PASSING: dict[str, Reply] = {
-    "no response": broken("no_response"),
-    "headers cut": broken("cut_headers"),
-    "body cut": broken("cut_body"),
-    "connection reset": broken("reset"),
-    "500 of a proxy": taking(PlannedResponse(500, b"<html>")),
-    "502 in flight": taking(
-        error_response(502, "provider_error", note=note("in_flight", charged=False, retry="same_payment"))
+    "no response": fail_connection("no_response"),
+    "headers cut": fail_connection("cut_headers"),
+    "body cut": fail_connection("cut_body"),
+    "connection reset": fail_connection("reset"),
+    "500 of a proxy": accept_payment(PlannedResponse(500, b"<html>")),
+    "502 in flight": accept_payment(
+        error_response(
+            502, "provider_error", note=build_note("in_flight", charged=False, retry="same_payment")
+        )
     ),
-    "504 in flight": taking(
-        error_response(504, "provider_timeout", note=note("in_flight", charged=False, retry="same_payment"))
+    "504 in flight": accept_payment(
+        error_response(
+            504, "provider_timeout", note=build_note("in_flight", charged=False, retry="same_payment")
+        )
     ),
-    "503 without a word": taking(PlannedResponse(503, b"")),
-    "429 settled": taking(
-        error_response(429, "provider_rate_limited", note=note("settled", charged=True, retry="same_payment"))
+    "503 without a word": accept_payment(PlannedResponse(503, b"")),
+    "429 settled": accept_payment(
+        error_response(
+            429, "provider_rate_limited", note=build_note("settled", charged=True, retry="same_payment")
+        )
     ),
     "429 unused": error_response(
-        429, "rate_limited", note=note("unused", charged=False, retry="same_payment")
+        429, "rate_limited", note=build_note("unused", charged=False, retry="same_payment")
     ),
     "500 unused": error_response(
-        500, "internal_error", note=note("unused", charged=False, retry="same_payment")
+        500, "internal_error", note=build_note("unused", charged=False, retry="same_payment")
     ),
     "502 before the facilitator": error_response(
         502,
         "provider_error",
-        note=note("unused", charged=False, retry="same_payment"),
+        note=build_note("unused", charged=False, retry="same_payment"),
         provider="facilitator",
         after=0,
     ),
     "504 before the facilitator": error_response(
         504,
         "provider_timeout",
-        note=note("unused", charged=False, retry="same_payment"),
+        note=build_note("unused", charged=False, retry="same_payment"),
         provider="facilitator",
         after=0,
     ),
     "429 rate limited": error_response(429, "rate_limited", after=0),
     "429 rate limited, unused": error_response(
-        429, "rate_limited", note=note("unused", charged=False, retry="same_payment"), after=0
+        429, "rate_limited", note=build_note("unused", charged=False, retry="same_payment"), after=0
     ),
-    "200 that is html": taking(PlannedResponse(200, b"<html>")),
-    "200 that is empty": taking(PlannedResponse(200, b"")),
-    "200 that is compressed": taking(PlannedResponse(200, answer_body(), {"Content-Encoding": "gzip"})),
+    "200 that is html": accept_payment(PlannedResponse(200, b"<html>")),
+    "200 that is empty": accept_payment(PlannedResponse(200, b"")),
+    "200 that is compressed": accept_payment(
+        PlannedResponse(200, answer_body(), {"Content-Encoding": "gzip"})
+    ),
 }
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
-async def test_the_same_payment_is_sent_again(shop: OpenClient, hostile: HostileApi, reply: Reply) -> None:
+async def test_same_payment_is_sent_again(shop: OpenClient, hostile: HostileApi, reply: Reply) -> None:
     hostile.paid = [reply, reply]
     ledger = Ledger()
 
@@ -126,7 +134,7 @@ async def test_the_same_payment_is_sent_again(shop: OpenClient, hostile: Hostile
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
-async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
+async def test_next_call_continues_after_last_retry(
     shop: OpenClient, hostile: HostileApi, reply: Reply
 ) -> None:
     hostile.paid = [reply] * 4
@@ -142,9 +150,9 @@ async def test_when_patience_ends_the_next_call_goes_on_with_the_same_payment(
     assert [record.event for record in ledger.records()] == ["signed", "unresolved", "delivered"]
 
 
-async def test_a_service_that_moved_gets_no_second_payment(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_moved_service_gets_no_second_payment(shop: OpenClient, hostile: HostileApi) -> None:
     ledger = Ledger()
-    hostile.paid = [broken("no_response")] * 4
+    hostile.paid = [fail_connection("no_response")] * 4
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=ledger).call(SLUG, {})
     hostile.service_response = PlannedResponse(200, service_entry(path="/moved"))
@@ -155,10 +163,8 @@ async def test_a_service_that_moved_gets_no_second_payment(shop: OpenClient, hos
     assert hostile.requests[-1].path == PATH
 
 
-async def test_a_facilitator_that_was_not_reached_is_waited_for(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
-    unused = note("unused", charged=False, retry="same_payment")
+async def test_unreached_facilitator_is_waited_for(shop: OpenClient, hostile: HostileApi) -> None:
+    unused = build_note("unused", charged=False, retry="same_payment")
     hostile.paid = [error_response(502, "provider_error", note=unused, provider="facilitator", after=1)]
     told: list[str] = []
 
@@ -168,10 +174,8 @@ async def test_a_facilitator_that_was_not_reached_is_waited_for(
     assert "sending the same payment again in 1.0 s" in told[-1]
 
 
-async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
-    unused = note("unused", charged=False, retry="same_payment")
+async def test_unreachable_facilitator_leaves_one_open_payment(shop: OpenClient, hostile: HostileApi) -> None:
+    unused = build_note("unused", charged=False, retry="same_payment")
     hostile.paid = [error_response(502, "provider_error", note=unused, provider="facilitator", after=3600)]
     ledger = Ledger()
 
@@ -183,7 +187,7 @@ async def test_a_facilitator_that_stays_away_leaves_one_payment_for_later(
     assert (error.value.money, len(set(hostile.payments))) == ("reported_not_moved", 1)
 
 
-async def test_a_rate_limit_before_payment_is_asked_again(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_rate_limit_before_payment_is_retried(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [error_response(429, "rate_limited", after=0)]
 
     answer = await shop(hostile.url).call(SLUG, {})
@@ -191,9 +195,7 @@ async def test_a_rate_limit_before_payment_is_asked_again(shop: OpenClient, host
     assert (answer.money, len(hostile.payments)) == ("moved", 1)
 
 
-async def test_a_rate_limit_that_lasts_is_told_with_nothing_signed(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_lasting_rate_limit_is_reported_without_signing(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [error_response(429, "rate_limited", after=60)]
 
     with pytest.raises(ServiceFailed, match=r"rate_limited.*Nothing was signed") as error:
@@ -213,9 +215,7 @@ async def test_another_body_is_another_payment(shop: OpenClient, hostile: Hostil
     assert len(set(hostile.payments)) == 2
 
 
-async def test_an_unresolved_payment_can_be_handed_to_another_client(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_open_payment_can_move_to_another_client(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved) as error:
         await shop(hostile.url).call(SLUG, {"a": 1})
@@ -228,7 +228,7 @@ async def test_an_unresolved_payment_can_be_handed_to_another_client(
     assert payment.header not in repr(payment)
 
 
-async def test_a_payment_is_not_sent_with_another_request(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_payment_is_not_sent_with_another_request(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
     with pytest.raises(Unresolved) as error:
         await shop(hostile.url).call(SLUG, {"a": 1})
@@ -240,51 +240,59 @@ async def test_a_payment_is_not_sent_with_another_request(shop: OpenClient, host
 
 
 ENDING: dict[str, tuple[PlannedResponse, type[BuyerError], str]] = {
-    "a fresh 402": (taking(payment_required(build_offer("http://127.0.0.1"))), Unresolved, "unknown"),
+    "a fresh 402": (accept_payment(payment_required(build_offer("http://127.0.0.1"))), Unresolved, "unknown"),
     "a 402 that says used": (
-        taking(
-            error_response(402, "payment_required", note=note("delivered", charged=True, retry="new_payment"))
+        accept_payment(
+            error_response(
+                402, "payment_required", note=build_note("delivered", charged=True, retry="new_payment")
+            )
         ),
         PaymentRefused,
         "moved",
     ),
     "a 402 that says refused": (
-        error_response(402, "payment_required", note=note("refused", charged=False, retry="new_payment")),
+        error_response(
+            402, "payment_required", note=build_note("refused", charged=False, retry="new_payment")
+        ),
         PaymentRefused,
         "reported_not_moved",
     ),
     "a 402 that says in flight": (
-        taking(error_response(402, "payment_required", note=note("in_flight", charged=False, retry="none"))),
+        accept_payment(
+            error_response(402, "payment_required", note=build_note("in_flight", charged=False, retry="none"))
+        ),
         Unresolved,
         "unknown",
     ),
     "a redirect": (
-        taking(PlannedResponse(307, b"", {"Location": "http://127.0.0.1:9/"})),
+        accept_payment(PlannedResponse(307, b"", {"Location": "http://127.0.0.1:9/"})),
         Unresolved,
         "unknown",
     ),
-    "a 400": (taking(error_response(400, "validation_error")), Unresolved, "unknown"),
-    "a 404 of a route": (taking(error_response(404, "not_found")), Unresolved, "unknown"),
-    "a 201": (taking(PlannedResponse(201, answer_body())), Unresolved, "unknown"),
+    "a 400": (accept_payment(error_response(400, "validation_error")), Unresolved, "unknown"),
+    "a 404 of a route": (accept_payment(error_response(404, "not_found")), Unresolved, "unknown"),
+    "a 201": (accept_payment(PlannedResponse(201, answer_body())), Unresolved, "unknown"),
     "no data": (
-        taking(error_response(404, "no_data", note=note("delivered", charged=True, retry="none"))),
+        accept_payment(
+            error_response(404, "no_data", note=build_note("delivered", charged=True, retry="none"))
+        ),
         NoData,
         "moved",
     ),
-    "no data without a word": (taking(error_response(404, "no_data")), NoData, "unknown"),
+    "no data without a word": (accept_payment(error_response(404, "no_data")), NoData, "unknown"),
     "no source": (
-        error_response(503, "provider_unconfigured", note=note("unused", charged=False, retry="none")),
+        error_response(503, "provider_unconfigured", note=build_note("unused", charged=False, retry="none")),
         Unavailable,
         "reported_not_moved",
     ),
-    "another shape": (taking(PlannedResponse(200, {"data": 5})), Drift, "unknown"),
-    "a list": (taking(PlannedResponse(200, [])), Drift, "unknown"),
-    "too much": (taking(PlannedResponse(200, b" " * (9 * 1024 * 1024))), Unresolved, "unknown"),
+    "another shape": (accept_payment(PlannedResponse(200, {"data": 5})), Drift, "unknown"),
+    "a list": (accept_payment(PlannedResponse(200, [])), Drift, "unknown"),
+    "too much": (accept_payment(PlannedResponse(200, b" " * (9 * 1024 * 1024))), Unresolved, "unknown"),
 }
 
 
 @pytest.mark.parametrize(("said", "kind", "money"), ENDING.values(), ids=ENDING)
-async def test_what_is_not_worth_sending_again_is_not(
+async def test_permanent_error_is_not_retried(
     shop: OpenClient, hostile: HostileApi, said: PlannedResponse, kind: type[BuyerError], money: str
 ) -> None:
     hostile.paid = [said]
@@ -296,9 +304,7 @@ async def test_what_is_not_worth_sending_again_is_not(
     assert len(hostile.payments) == 1
 
 
-async def test_an_answer_of_another_shape_with_a_receipt_was_paid(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_unexpected_answer_with_receipt_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [
         lambda asked: PlannedResponse(
             200, {}, {"PAYMENT-RESPONSE": payment_response(asked)}, accepts_payment=True
@@ -311,7 +317,7 @@ async def test_an_answer_of_another_shape_with_a_receipt_was_paid(
     assert error.value.money == "moved"
 
 
-async def test_a_redirect_is_not_followed(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_redirect_is_not_followed(shop: OpenClient, hostile: HostileApi) -> None:
     with_place = {"Location": hostile.url + PATH + "/elsewhere"}
     hostile.unpaid, hostile.paid = (
         [PlannedResponse(308, b"", with_place)],
@@ -327,9 +333,7 @@ async def test_a_redirect_is_not_followed(shop: OpenClient, hostile: HostileApi)
     assert {asked.path for asked in hostile.requests if asked.method == "POST"} == {PATH}
 
 
-async def test_a_receipt_that_cannot_be_read_does_not_cost_the_answer(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_unreadable_receipt_loses_no_answer(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [
         PlannedResponse(200, answer_body(), accepts_payment=True),
         PlannedResponse(200, answer_body(), {"PAYMENT-RESPONSE": "%%%"}, accepts_payment=True),
@@ -356,9 +360,7 @@ async def test_a_receipt_that_cannot_be_read_does_not_cost_the_answer(
     assert len({answer.notes for answer in answers}) == 4
 
 
-async def test_an_api_that_asks_for_too_long_a_wait_is_not_waited_for(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_too_long_retry_after_is_not_waited_for(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(503, b"", {"Retry-After": "3600"})]
 
     with pytest.raises(Unresolved):
@@ -367,7 +369,7 @@ async def test_an_api_that_asks_for_too_long_a_wait_is_not_waited_for(
     assert len(hostile.payments) == 1
 
 
-async def test_the_api_says_how_long_to_wait(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_retry_after_is_honoured(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(503, b"", {"Retry-After": "1"})]
     told: list[str] = []
 
@@ -376,9 +378,7 @@ async def test_the_api_says_how_long_to_wait(shop: OpenClient, hostile: HostileA
     assert "in 1.0 s" in told[-1]
 
 
-async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_unpaid_request_honours_rate_limit(shop: OpenClient, hostile: HostileApi) -> None:
     limited = error_response(429, "rate_limited")
     hostile.unpaid = [PlannedResponse(429, limited.body, {"Retry-After": "1"})]
     started = time.monotonic()
@@ -389,7 +389,7 @@ async def test_a_request_without_a_payment_waits_as_long_as_the_limit_says(
     assert time.monotonic() - started >= 1
 
 
-async def test_a_server_that_hangs_is_given_up(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_hanging_server_times_out(shop: OpenClient, hostile: HostileApi) -> None:
     release = threading.Event()
 
     def hang(asked: ReceivedRequest) -> PlannedResponse:
@@ -405,7 +405,7 @@ async def test_a_server_that_hangs_is_given_up(shop: OpenClient, hostile: Hostil
         release.set()
 
 
-async def test_a_call_cancelled_after_its_payment_was_sent_leaves_it_open(hostile: HostileApi) -> None:
+async def test_cancelled_call_leaves_sent_payment_open(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
     def hold(asked: ReceivedRequest) -> PlannedResponse:
@@ -448,7 +448,7 @@ CHUNKED = b"HTTP/1.1 200 Said\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
     ids=["headers", "interim responses", "chunk extension", "data", "trailers"],
 )
-async def test_a_server_that_answers_for_ever_is_given_up(
+async def test_endless_response_times_out(
     shop: OpenClient, hostile: HostileApi, drips: tuple[bytes, bytes]
 ) -> None:
     hostile.paid = [PlannedResponse(drip=drips)]
@@ -458,16 +458,14 @@ async def test_a_server_that_answers_for_ever_is_given_up(
         await shop(hostile.url, patience=patience).call(SLUG, {})
 
 
-async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_unused_note_is_not_believed_after_acceptance(shop: OpenClient, hostile: HostileApi) -> None:
     changed = error_response(
         402,
         "payment_required",
         reason="invalid_payment_requirements",
-        note=note("unused", charged=False, retry="new_payment"),
+        note=build_note("unused", charged=False, retry="new_payment"),
     )
-    hostile.paid = [taking(PlannedResponse(500, b"")), changed]
+    hostile.paid = [accept_payment(PlannedResponse(500, b"")), changed]
 
     with pytest.raises(Unresolved, match="may have accepted") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -475,11 +473,9 @@ async def test_unused_is_not_believed_of_a_payment_that_may_have_been_taken(
     assert error.value.money == "unknown"
 
 
-async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_replaced(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_expired_payment_is_not_replaced_in_its_window(shop: OpenClient, hostile: HostileApi) -> None:
     said = error_response(
-        402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
+        402, "payment_required", reason=EXPIRED, note=build_note("unused", charged=False, retry="new_payment")
     )
     hostile.paid = [said]
 
@@ -489,11 +485,11 @@ async def test_a_payment_that_expired_untaken_while_its_window_is_open_is_not_re
     assert (error.value.money, len(set(hostile.payments))) == ("reported_not_moved", 1)
 
 
-async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once(
+async def test_payment_unsent_in_its_window_is_replaced_once(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = error_response(
-        402, "payment_required", reason=EXPIRED, note=note("unused", charged=False, retry="new_payment")
+        402, "payment_required", reason=EXPIRED, note=build_note("unused", charged=False, retry="new_payment")
     )
     hostile.paid = [*[PlannedResponse(500, b"")] * 4, said]
     ledger, now = Ledger(), time.time()
@@ -509,19 +505,19 @@ async def test_a_payment_whose_window_ended_before_it_was_taken_is_replaced_once
     assert events == ["signed", "unresolved", "refused", "signed", "delivered"]
 
 
-async def test_a_payment_that_was_sent_within_its_window_is_not_replaced_in_the_same_call(
+async def test_payment_sent_in_its_window_is_not_replaced_in_call(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
 
     def sit_on_it(asked: ReceivedRequest) -> PlannedResponse:
         monkeypatch.setattr(time, "time", lambda: now + 3600)
-        return taking(
+        return accept_payment(
             error_response(
                 402,
                 "payment_required",
                 reason=EXPIRED,
-                note=note("unused", charged=False, retry="new_payment"),
+                note=build_note("unused", charged=False, retry="new_payment"),
             )
         )
 
@@ -533,7 +529,7 @@ async def test_a_payment_that_was_sent_within_its_window_is_not_replaced_in_the_
     assert len(set(hostile.payments)) == 1
 
 
-async def test_patience_may_be_for_a_thousand_attempts(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_retry_policy_may_have_thousand_attempts(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 1100
 
     answer = await shop(hostile.url, patience=Patience(attempts=1200, pause=0.0)).call(SLUG, {})
@@ -541,7 +537,7 @@ async def test_patience_may_be_for_a_thousand_attempts(shop: OpenClient, hostile
     assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
 
 
-async def test_a_day_after_its_window_a_payment_is_dead(
+async def test_payment_is_dead_one_day_after_window(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
@@ -555,7 +551,7 @@ async def test_a_day_after_its_window_a_payment_is_dead(
     assert len(set(hostile.payments)) == 2
 
 
-async def test_an_unpaid_answer_is_taken_with_a_note(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_unpaid_answer_is_accepted_with_note(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [PlannedResponse(200, answer_body())]
 
     answer = await shop(hostile.url, wallet=None).call(SLUG, {})
@@ -575,7 +571,7 @@ async def test_an_unpaid_answer_is_taken_with_a_note(shop: OpenClient, hostile: 
     ],
     ids=["500", "html", "list", "418", "too much"],
 )
-async def test_what_is_no_centgate_is_told_before_anything_is_signed(
+async def test_other_server_is_reported_before_signing(
     shop: OpenClient, hostile: HostileApi, reply: PlannedResponse
 ) -> None:
     hostile.unpaid = [reply, reply]
@@ -586,7 +582,7 @@ async def test_what_is_no_centgate_is_told_before_anything_is_signed(
     assert (error.value.money, hostile.payments) == ("not_moved", [])
 
 
-async def test_a_service_that_fails_unpaid_costs_nothing(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_failing_unpaid_service_costs_nothing(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [error_response(500, "internal_error")] * 2
 
     with pytest.raises(ServiceFailed, match="internal_error") as error:
@@ -595,7 +591,7 @@ async def test_a_service_that_fails_unpaid_costs_nothing(shop: OpenClient, hosti
     assert (error.value.money, error.value.code) == ("not_moved", "internal_error")
 
 
-async def test_the_body_is_sent_in_its_one_spelling(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_body_is_sent_in_canonical_form(shop: OpenClient, hostile: HostileApi) -> None:
     await shop(hostile.url).call(SLUG, {"b": [1, {"d": 1, "c": 2}], "a": "ü"})
 
     assert {asked.body for asked in hostile.requests if asked.method == "POST"} == {

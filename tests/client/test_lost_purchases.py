@@ -1,4 +1,4 @@
-"""A buyer that lost its ledger finds its payments, reads their answers, and gets what it is owed."""
+"""Lost purchases: a buyer without its ledger finds its payments, reads their answers, redeems the rest."""
 
 # eth-account is typed in parts
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -24,9 +24,9 @@ from hostile import (
     HostileApi,
     PlannedResponse,
     answer_body,
+    build_payment,
     hostile_api,
     join_payments,
-    shown_payment,
 )
 from shopping import AwaitableClient, OpenClient
 from x402.extensions.sign_in_with_x import create_siwx_message, parse_siwx_header
@@ -57,14 +57,12 @@ down = partial(ProviderError, "oracle", "the oracle is down")
 
 @pytest.fixture
 def failures() -> Generator[ServiceFailures]:
-    """A service that fails as a test says."""
+    """Scripted failures of a service."""
     with install_failing_service() as failures:
         yield failures
 
 
-async def test_a_lost_purchase_is_found_and_read(
-    api: ApiFactory, settings: Settings, shop: OpenClient
-) -> None:
+async def test_lost_purchase_is_found_and_read(api: ApiFactory, settings: Settings, shop: OpenClient) -> None:
     url = str(api(settings).base_url)
     bought = await shop(url).call("phishing-check", QUESTION)
     another = shop(url)
@@ -78,7 +76,7 @@ async def test_a_lost_purchase_is_found_and_read(
     assert (page.cursor, payment.service) == (None, "phishing-check")
 
 
-async def test_an_owed_answer_is_redeemed_and_recorded(
+async def test_owed_answer_is_redeemed_and_recorded(
     api: ApiFactory, settings: Settings, shop: OpenClient, failures: ServiceFailures
 ) -> None:
     url = str(api(settings).base_url)
@@ -108,14 +106,14 @@ async def test_another_request_redeems_nothing(api: ApiFactory, settings: Settin
         await client.redeem(payment.transaction or "", {"url": "https://example.com"})
 
 
-async def test_an_api_closes_no_payment_to_another_one(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_api_cannot_close_payment_to_another_api(shop: OpenClient, hostile: HostileApi) -> None:
     ledger = Ledger()
     with hostile_api() as honest:
         honest.paid = [PlannedResponse(fault="no_response", accepts_payment=True)] * 4
         with pytest.raises(Unresolved):
             await shop(honest.url, ledger=ledger).call(SLUG, {})
         (nonce,) = honest.accepted_nonces
-        hostile.shown_payment = shown_payment(nonce)
+        hostile.shown_payment = build_payment(nonce)
         hostile.unpaid = [PlannedResponse(200, answer_body())]
 
         with pytest.raises(Drift, match="made to"):
@@ -125,11 +123,11 @@ async def test_an_api_closes_no_payment_to_another_one(shop: OpenClient, hostile
         assert honest.accepted_nonces == {nonce}
 
 
-async def test_the_ledger_keeps_what_was_signed(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_ledger_keeps_signed_payment(shop: OpenClient, hostile: HostileApi) -> None:
     ledger = Ledger()
     client = shop(hostile.url, ledger=ledger)
     await client.call(SLUG, {})
-    hostile.shown_payment = shown_payment(ledger.records()[0].payment.nonce, asset=PAYEE, amount="1")
+    hostile.shown_payment = build_payment(ledger.records()[0].payment.nonce, asset=PAYEE, amount="1")
     hostile.unpaid = [PlannedResponse(200, answer_body())]
 
     await client.redeem("0x" + "bb" * 32, {})
@@ -138,23 +136,23 @@ async def test_the_ledger_keeps_what_was_signed(shop: OpenClient, hostile: Hosti
     assert redeemed == signed
 
 
-async def leave_owed(client: AwaitableClient, hostile: HostileApi, *bodies: dict[str, Any]) -> list[str]:
-    """Pay for requests that get no answer; return the nonces, which one transaction shows."""
+async def sign_undelivered(
+    client: AwaitableClient, hostile: HostileApi, *bodies: dict[str, Any]
+) -> list[str]:
+    """Pay for requests that get no answer; return the nonces, which one transaction contains."""
     for body in bodies:
         hostile.paid = [PlannedResponse(fault="no_response", accepts_payment=True)] * 4
         with pytest.raises(Unresolved):
             await client.call(SLUG, body)
     nonces = list(dict.fromkeys(each.nonce for each in hostile.requests if each.payment))
-    hostile.shown_payment = join_payments(*(shown_payment(nonce) for nonce in nonces))
+    hostile.shown_payment = join_payments(*(build_payment(nonce) for nonce in nonces))
     return nonces
 
 
-async def test_of_several_payments_the_one_for_the_body_is_redeemed(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_payment_for_body_is_redeemed(shop: OpenClient, hostile: HostileApi) -> None:
     ledger = Ledger()
     client = shop(hostile.url, ledger=ledger)
-    _, second = await leave_owed(client, hostile, {"n": 1}, {"n": 2})
+    _, second = await sign_undelivered(client, hostile, {"n": 1}, {"n": 2})
     hostile.unpaid = [PlannedResponse(200, answer_body())]
 
     await client.redeem(TRANSACTION, {"n": 2})
@@ -164,15 +162,15 @@ async def test_of_several_payments_the_one_for_the_body_is_redeemed(
     assert hostile.requests[-1].path == f"/payments/{second}"
 
 
-async def test_of_several_unknown_payments_none_is_redeemed(shop: OpenClient, hostile: HostileApi) -> None:
-    await leave_owed(shop(hostile.url), hostile, {"n": 1}, {"n": 2})
+async def test_none_of_unknown_payments_is_redeemed(shop: OpenClient, hostile: HostileApi) -> None:
+    await sign_undelivered(shop(hostile.url), hostile, {"n": 1}, {"n": 2})
 
     with pytest.raises(InvalidInput, match=r"2 payments can be redeemed there.*by its nonce"):
         await shop(hostile.url, ledger=Ledger()).redeem(TRANSACTION, {"n": 2})
 
 
 @pytest.mark.parametrize("reference", ["0x" + "12" * 32, "", "../services", "a b"])
-async def test_an_unknown_transaction_is_not_found(
+async def test_unknown_transaction_is_not_found(
     api: ApiFactory, settings: Settings, shop: OpenClient, reference: str
 ) -> None:
     client = shop(str(api(settings).base_url))
@@ -181,14 +179,14 @@ async def test_an_unknown_transaction_is_not_found(
         await client.payment(reference)
 
 
-async def test_without_a_wallet_nothing_is_signed(
+async def test_nothing_is_signed_without_wallet(
     api: ApiFactory, settings: Settings, shop: OpenClient
 ) -> None:
     with pytest.raises(NoWallet):
         await shop(str(api(settings).base_url), wallet=None).payments()
 
 
-async def test_an_api_at_another_address_gets_no_signature(
+async def test_api_at_another_url_gets_no_signature(
     api: ApiFactory, settings: Settings, shop: OpenClient
 ) -> None:
     client = api(settings.model_copy(update={"public_url": "https://another.example"}))
@@ -202,7 +200,7 @@ def challenge(**changes: Any) -> str:
     return b64encode(json.dumps({"extensions": {"sign-in-with-x": extension}}).encode()).decode()
 
 
-def test_what_the_client_signs_is_what_it_sends() -> None:
+def test_client_signs_what_it_sends() -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
     header = answer_challenge(challenge(), wallet, api=API, path=PATH)
@@ -230,7 +228,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("changes", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_challenge_for_anything_else_is_not_signed(changes: dict[str, Any]) -> None:
+def test_other_challenge_is_not_signed(changes: dict[str, Any]) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
     with pytest.raises(Drift, match="Nothing was signed"):
@@ -238,14 +236,14 @@ def test_a_challenge_for_anything_else_is_not_signed(changes: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("header", [None, "", "%", "e30=", b64encode(b"[]").decode()])
-def test_a_402_without_a_challenge_is_not_signed(header: str | None) -> None:
+def test_402_without_challenge_is_not_signed(header: str | None) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
     with pytest.raises(Drift, match="Nothing was signed"):
         answer_challenge(header, wallet, api=API, path=PATH)
 
 
-def test_the_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tmp_path: Path) -> None:
+def test_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tmp_path: Path) -> None:
     url = str(api(settings).base_url)
     shell = Shell(
         tmp_path,

@@ -1,4 +1,4 @@
-"""`centgate mcp install`: what it shows, and what is in the file after it."""
+"""`centgate mcp install`: its output, and the resulting configuration file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shell(tmp_path: Path) -> Shell:
     )
 
 
-def entry_in(file: Path) -> dict[str, Any]:
+def read_entry(file: Path) -> dict[str, Any]:
     text = file.read_text()
     if file.suffix == ".toml":
         return tomllib.loads(text)["mcp_servers"]["centgate"]
@@ -48,13 +48,13 @@ def entry_in(file: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("program", PLACES)
-def test_the_server_is_added_where_the_program_reads_it(shell: Shell, tmp_path: Path, program: str) -> None:
+def test_server_is_added_to_programs_file(shell: Shell, tmp_path: Path, program: str) -> None:
     done = shell("mcp", "install", "--for", program, *NETWORK, "--yes", CENTGATE_CAP_PER_DAY="0.5")
 
     file = tmp_path / PLACES[program]
     assert done.returncode == 0, done.stderr
     assert f"{LABELS[program]}: {file}" in done.stdout
-    entry = entry_in(file)
+    entry = read_entry(file)
     assert entry["args"][-5:] == ["mcp", "--api", "https://api.example", *NETWORK]
     assert Path(entry["command"]).is_absolute()
     assert entry["env"] == {"CENTGATE_CAP_PER_DAY": "0.5"}
@@ -62,7 +62,7 @@ def test_the_server_is_added_where_the_program_reads_it(shell: Shell, tmp_path: 
 
 
 @pytest.mark.parametrize("program", PLACES)
-def test_nothing_is_written_before_it_is_confirmed(shell: Shell, tmp_path: Path, program: str) -> None:
+def test_nothing_is_written_before_confirmation(shell: Shell, tmp_path: Path, program: str) -> None:
     done = shell("mcp", "install", "--for", program)
 
     assert (done.returncode, (tmp_path / PLACES[program]).exists()) == (1, False)
@@ -71,7 +71,7 @@ def test_nothing_is_written_before_it_is_confirmed(shell: Shell, tmp_path: Path,
 
 
 @pytest.mark.parametrize("program", PLACES)
-def test_a_second_time_changes_nothing(shell: Shell, tmp_path: Path, program: str) -> None:
+def test_second_run_changes_nothing(shell: Shell, tmp_path: Path, program: str) -> None:
     shell("mcp", "install", "--for", program, "--yes")
     before = (tmp_path / PLACES[program]).read_bytes()
 
@@ -86,7 +86,7 @@ def test_a_second_time_changes_nothing(shell: Shell, tmp_path: Path, program: st
     assert (again.returncode, (tmp_path / PLACES[program]).read_bytes()) == (0, before)
 
 
-def test_other_servers_stay_and_are_not_shown(shell: Shell, tmp_path: Path) -> None:
+def test_other_servers_are_kept_and_not_shown(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / PLACES["cursor"]
     file.parent.mkdir()
     other = {"command": "other", "env": {"TOKEN": "secret-of-another"}}
@@ -102,7 +102,7 @@ def test_other_servers_stay_and_are_not_shown(shell: Shell, tmp_path: Path) -> N
     assert "secret-of-another" not in done.stdout + done.stderr
 
 
-def test_a_private_file_is_never_readable_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_private_file_stays_private_while_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     file.chmod(0o600)
@@ -129,7 +129,7 @@ def test_a_private_file_is_never_readable_by_others(tmp_path: Path, monkeypatch:
     assert modes == [0o600]
 
 
-def test_other_tables_and_comments_stay(shell: Shell, tmp_path: Path) -> None:
+def test_other_tables_and_comments_are_kept(shell: Shell, tmp_path: Path) -> None:
     file = tmp_path / PLACES["codex"]
     file.parent.mkdir()
     old = '[mcp_servers.centgate]\ncommand = "old"\n\n'
@@ -153,9 +153,7 @@ def test_other_tables_and_comments_stay(shell: Shell, tmp_path: Path) -> None:
         ("codex", 'mcp_servers = { centgate = { command = "x" } }'),
     ],
 )
-def test_a_file_in_another_form_is_left_alone(
-    shell: Shell, tmp_path: Path, program: str, content: str
-) -> None:
+def test_unsupported_file_is_unchanged(shell: Shell, tmp_path: Path, program: str, content: str) -> None:
     file = tmp_path / PLACES[program]
     file.parent.mkdir(parents=True)
     file.write_text(content)
@@ -167,7 +165,7 @@ def test_a_file_in_another_form_is_left_alone(
     assert "Traceback" not in done.stderr
 
 
-def test_a_key_is_never_written(shell: Shell, tmp_path: Path) -> None:
+def test_key_is_never_written(shell: Shell, tmp_path: Path) -> None:
     key = "0x" + "12" * 32
 
     done = shell("mcp", "install", "--for", "cursor", "--yes", CENTGATE_WALLET_KEY=key)

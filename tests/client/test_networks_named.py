@@ -1,4 +1,4 @@
-"""Main networks are paid on only where the wallet's owner named them; test networks need no naming."""
+"""Allowed networks: main networks must be named by the wallet's owner; test networks are always allowed."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ BASE = "eip155:8453"
 MAIN = sorted(USDC.keys() - TEST_NETWORKS)
 
 
-def terms_on(hostile: HostileApi, network: str) -> PlannedResponse:
-    """A 402 that asks for a payment on a network."""
+def build_terms(hostile: HostileApi, network: str) -> PlannedResponse:
+    """Return a 402 that asks for a payment on a network."""
     token = USDC[network]
     extra = {"name": token.name, "version": token.version}
     return payment_required(build_offer(hostile.url, network=network, asset=token.address, extra=extra))
 
 
-def delivered_on(network: str) -> Any:
+def deliver_on(network: str) -> Any:
     def deliver(asked: ReceivedRequest) -> PlannedResponse:
         headers = {"PAYMENT-RESPONSE": payment_response(asked, network=network)}
         return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
@@ -49,10 +49,8 @@ def delivered_on(network: str) -> Any:
 
 
 @pytest.mark.parametrize("network", MAIN)
-async def test_a_main_network_that_is_not_named_is_not_paid_on(
-    shop: OpenClient, hostile: HostileApi, network: str
-) -> None:
-    hostile.unpaid = [terms_on(hostile, network)]
+async def test_unnamed_main_network_is_not_paid(shop: OpenClient, hostile: HostileApi, network: str) -> None:
+    hostile.unpaid = [build_terms(hostile, network)]
 
     with pytest.raises(TermsRefused) as refused:
         await shop(hostile.url).call(SLUG, {})
@@ -68,10 +66,10 @@ async def test_a_main_network_that_is_not_named_is_not_paid_on(
     [{"networks": [BASE]}, {"networks": BASE}, {"allowed": Allowed(networks=frozenset({BASE}))}],
     ids=["a list", "a word", "allowed"],
 )
-async def test_a_main_network_that_is_named_is_paid_on(
+async def test_named_main_network_is_paid(
     shop: OpenClient, hostile: HostileApi, named: dict[str, Any]
 ) -> None:
-    hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)], [delivered_on(BASE)]
+    hostile.unpaid, hostile.paid = [build_terms(hostile, BASE)], [deliver_on(BASE)]
 
     answer = await shop(hostile.url, **named).call(SLUG, {})
 
@@ -79,8 +77,8 @@ async def test_a_main_network_that_is_named_is_paid_on(
     assert answer.receipt.network == BASE
 
 
-async def test_naming_a_network_leaves_out_the_others(shop: OpenClient, hostile: HostileApi) -> None:
-    hostile.unpaid = [terms_on(hostile, "eip155:1")]
+async def test_named_networks_exclude_others(shop: OpenClient, hostile: HostileApi) -> None:
+    hostile.unpaid = [build_terms(hostile, "eip155:1")]
 
     with pytest.raises(TermsRefused, match=r"CENTGATE_NETWORKS=eip155:1,eip155:8453"):
         await shop(hostile.url, networks=[BASE]).call(SLUG, {})
@@ -91,7 +89,7 @@ async def test_naming_a_network_leaves_out_the_others(shop: OpenClient, hostile:
 
 
 @pytest.mark.parametrize("name", ["base", "8453", "eip155:999", ""])
-def test_a_network_that_is_not_known_cannot_be_named(hostile: HostileApi, name: str) -> None:
+def test_unknown_network_cannot_be_named(hostile: HostileApi, name: str) -> None:
     with pytest.raises(ValueError, match="this client cannot pay on network"):
         Centgate(hostile.url, networks=[name])
 
@@ -106,11 +104,11 @@ def test_networks_are_set_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
 def shell(hostile: HostileApi, tmp_path: Path) -> Shell:
     """A buyer with a key, at an API that is paid on Base."""
     hostile.service_response = PlannedResponse(200, service_entry(payment={"network": BASE}))
-    hostile.unpaid, hostile.paid = [terms_on(hostile, BASE)] * 2, [delivered_on(BASE)]
+    hostile.unpaid, hostile.paid = [build_terms(hostile, BASE)] * 2, [deliver_on(BASE)]
     return Shell(tmp_path, {"CENTGATE_API_URL": hostile.url, "CENTGATE_WALLET_KEY": private_key_of()})
 
 
-def test_the_command_refuses_a_network_that_is_not_named(shell: Shell, hostile: HostileApi) -> None:
+def test_command_refuses_unnamed_network(shell: Shell, hostile: HostileApi) -> None:
     done = shell("call", SLUG, "--body", "{}")
 
     assert (done.returncode, hostile.payments) == (4, [])
@@ -122,7 +120,7 @@ def test_the_command_refuses_a_network_that_is_not_named(shell: Shell, hostile: 
     [(("--network", BASE), {}), ((), {"CENTGATE_NETWORKS": BASE})],
     ids=["the option", "the setting"],
 )
-def test_the_command_pays_on_a_network_that_is_named(
+def test_command_pays_on_named_network(
     shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
 ) -> None:
     done = shell("call", SLUG, "--body", "{}", "--json", *arguments, **settings)
@@ -136,7 +134,7 @@ def test_the_command_pays_on_a_network_that_is_named(
     [(("--network", "base"), {}), ((), {"CENTGATE_NETWORKS": "base"})],
     ids=["the option", "the setting"],
 )
-def test_the_command_names_a_network_that_is_not_known(
+def test_command_reports_unknown_network(
     shell: Shell, arguments: tuple[str, ...], settings: dict[str, str]
 ) -> None:
     done = shell("call", SLUG, "--body", "{}", *arguments, **settings)
@@ -146,12 +144,12 @@ def test_the_command_names_a_network_that_is_not_known(
     assert f"centgate: {source}: this client cannot pay on network 'base'" in done.stderr
 
 
-def test_the_example_of_a_service_names_its_network(shell: Shell) -> None:
+def test_example_of_service_names_its_network(shell: Shell) -> None:
     done = shell("services", SLUG)
 
     assert f"centgate call {SLUG} --network {BASE}" in done.stdout
 
 
-def test_a_wallet_shows_the_networks_that_may_be_paid_on(shell: Shell) -> None:
+def test_wallet_shows_allowed_networks(shell: Shell) -> None:
     assert "test networks only" in shell("wallet", "show").stdout
     assert BASE in shell("wallet", "show", CENTGATE_NETWORKS=BASE).stdout

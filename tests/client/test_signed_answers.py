@@ -1,4 +1,4 @@
-"""What the client makes of a signed receipt: it checks it, says who signed, and keeps it."""
+"""Signed receipts in the client: verified, attributed to their signer, and stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION = {"url": "https://wallet-ethereum.net/unlock"}
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """Where an API answers that signs."""
+    """URL of an API that signs."""
     with (
         open_stub_facilitator() as stub,
         run_in_thread(build_settings(tmp_path_factory.mktemp("api"), stub.url, receipt_key=KEY)) as url,
@@ -33,9 +33,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield url
 
 
-async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
-    shop: OpenClient, url: str
-) -> None:
+async def test_answer_has_signer_and_proof(shop: OpenClient, url: str) -> None:
     answer = await shop(url).call("phishing-check", QUESTION)
 
     assert answer.receipt
@@ -45,7 +43,7 @@ async def test_an_answer_says_who_signed_its_receipt_and_has_all_that_proves_it(
     assert kept.is_valid
 
 
-async def test_the_ledger_keeps_a_signed_receipt(shop: OpenClient, url: str, tmp_path: Path) -> None:
+async def test_ledger_keeps_signed_receipt(shop: OpenClient, url: str, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     answer = await shop(url, ledger=Ledger(ledger)).call("phishing-check", QUESTION)
 
@@ -55,8 +53,8 @@ async def test_the_ledger_keeps_a_signed_receipt(shop: OpenClient, url: str, tmp
     assert [record.receipt for record in records] == [None, answer.receipt.header]
 
 
-def signed_for(asked: ReceivedRequest, body: Any, **changes: Any) -> str:
-    """PAYMENT-RESPONSE with a receipt for a body; `changes` are what is said around it."""
+def sign_response(asked: ReceivedRequest, body: Any, **changes: Any) -> str:
+    """Return PAYMENT-RESPONSE with a receipt for a body; `changes` replace its other members."""
     settled = decode_header(payment_response(asked))
     resource = decode_header(asked.payment or "")["resource"]["url"]
     signed = SIGNER.sign_receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
@@ -77,11 +75,11 @@ OTHERS = OTHER.sign_receipt(
     ],
     ids=["another body", "no receipt", "another's receipt"],
 )
-async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
+async def test_invalid_receipt_is_noted_beside_answer(
     shop: OpenClient, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
 ) -> None:
     def deliver(asked: ReceivedRequest) -> PlannedResponse:
-        said = decode_header(signed_for(asked, body or answer_body()))
+        said = decode_header(sign_response(asked, body or answer_body()))
         said["extensions"] |= extensions
         return PlannedResponse(
             200, answer_body(), {"PAYMENT-RESPONSE": encode_header(said)}, accepts_payment=True
@@ -97,7 +95,7 @@ async def test_a_receipt_that_does_not_hold_is_noted_and_the_answer_given(
     assert note.startswith(f"the API's signed receipt proves nothing: {why}")
 
 
-async def test_a_receipt_for_another_service_is_noted(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_receipt_for_another_service_is_noted(shop: OpenClient, hostile: HostileApi) -> None:
     def deliver(asked: ReceivedRequest) -> PlannedResponse:
         settled = decode_header(payment_response(asked))
         body = json.dumps(answer_body()).encode()
@@ -117,7 +115,7 @@ async def test_a_receipt_for_another_service_is_noted(shop: OpenClient, hostile:
 
 
 @pytest.mark.extended
-def test_what_the_commands_keep_can_be_checked_by_the_command(url: str, tmp_path: Path) -> None:
+def test_stored_receipt_can_be_verified_by_command(url: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
     shown = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")
     (kept,) = json.loads(shell("wallet", "receipts", "--json").stdout)

@@ -1,4 +1,4 @@
-"""What a command that was broken off says of the money, after what the ledger says."""
+"""Interrupted commands: the message about the money follows the ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REFUSED = error_response(
     ],
     ids=["answered", "open", "refused"],
 )
-def test_after_a_payment_it_does_not_say_that_nothing_was_signed(
+def test_interrupt_after_payment_does_not_deny_signing(
     hostile: HostileApi, capsys: pytest.CaptureFixture[str], paid: list[Reply], code: int, told: str
 ) -> None:
     began, ledger = datetime.now(UTC), Ledger()
@@ -52,7 +52,7 @@ def test_after_a_payment_it_does_not_say_that_nothing_was_signed(
     assert told in capsys.readouterr().err
 
 
-def test_a_payment_of_before_is_not_told(hostile: HostileApi, capsys: pytest.CaptureFixture[str]) -> None:
+def test_earlier_payment_is_not_mentioned(hostile: HostileApi, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Ledger()
     with Centgate(hostile.url, Wallet.from_key(BUYER_ACCOUNTS[0].private_key), ledger=ledger) as client:
         client.call(SLUG, {})

@@ -1,4 +1,4 @@
-"""The thread of a sync client: interrupted, shared, forked, forgotten, closed."""
+"""The thread of a sync client: interrupts, sharing, forks, garbage collection, closing."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def client(hostile: HostileApi) -> Centgate:
 
 
 @contextmanager
-def started(program: str, url: str) -> Generator[subprocess.Popen[str]]:
-    """A process with a client, in which a warning is an error; it is gone after the block."""
+def start_program(program: str, url: str) -> Generator[subprocess.Popen[str]]:
+    """Start a process with a client, in which a warning is an error; stop it at the end."""
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", BEGIN + program, url, KEY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -79,11 +79,11 @@ def started(program: str, url: str) -> Generator[subprocess.Popen[str]]:
             process.kill()
 
 
-def threads() -> list[threading.Thread]:
+def list_threads() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name == "centgate-client"]
 
 
-def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) -> None:
+def test_interrupt_ends_call_and_client_continues(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
     def hold(asked: ReceivedRequest) -> PlannedResponse:
@@ -92,7 +92,7 @@ def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) 
         return PlannedResponse(fault="no_response")
 
     hostile.paid = [hold]
-    with started(INTERRUPTED, hostile.url) as process:
+    with start_program(INTERRUPTED, hostile.url) as process:
         assert arrived.wait(PATIENCE)
 
         process.send_signal(signal.SIGINT)
@@ -104,16 +104,16 @@ def test_an_interrupt_ends_the_call_and_the_client_goes_on(hostile: HostileApi) 
 
 
 @pytest.mark.parametrize("end", ["", "client.close()", "del client"])
-def test_a_process_ends_without_a_warning(hostile: HostileApi, end: str) -> None:
-    with started(f'client.call("some-facts", {{}})\n{end}', hostile.url) as process:
+def test_process_ends_without_warning(hostile: HostileApi, end: str) -> None:
+    with start_program(f'client.call("some-facts", {{}})\n{end}', hostile.url) as process:
         out, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, out, err) == (0, "", "")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) -> None:
-    with started(FORKED, hostile.url) as process:
+def test_forked_process_has_own_thread(hostile: HostileApi) -> None:
+    with start_program(FORKED, hostile.url) as process:
         _, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, err) == (0, "")
@@ -121,48 +121,48 @@ def test_a_process_that_was_forked_has_a_thread_of_its_own(hostile: HostileApi) 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
-def test_a_forked_process_ends_without_its_parents_loop(hostile: HostileApi) -> None:
-    with started(FORKED_UNUSED, hostile.url) as process:
+def test_forked_process_ends_without_parents_loop(hostile: HostileApi) -> None:
+    with start_program(FORKED_UNUSED, hostile.url) as process:
         _, err = process.communicate(timeout=PATIENCE)
 
     assert (process.returncode, err) == (0, "")
     assert len(hostile.accepted_nonces) == 2
 
 
-async def test_it_may_be_used_where_an_event_loop_runs(client: Centgate) -> None:
+async def test_client_works_inside_event_loop(client: Centgate) -> None:
     with client:
         assert client.call(SLUG, {}).data == DATA
 
 
-def test_a_client_that_was_not_used_has_no_thread(client: Centgate) -> None:
-    before = threads()
+def test_unused_client_has_no_thread(client: Centgate) -> None:
+    before = list_threads()
 
     client.close()
 
-    assert threads() == before == []
+    assert list_threads() == before == []
 
 
-def test_closing_ends_the_thread(client: Centgate) -> None:
+def test_closing_ends_thread(client: Centgate) -> None:
     client.call(SLUG, {})
-    assert len(threads()) == 1
+    assert len(list_threads()) == 1
 
     client.close()
     client.close()
 
-    assert threads() == []
+    assert list_threads() == []
     with pytest.raises(RuntimeError, match="closed"):
         client.call(SLUG, {})
 
 
-def test_forgetting_a_client_ends_the_thread(hostile: HostileApi) -> None:
+def test_collected_client_ends_thread(hostile: HostileApi) -> None:
     Centgate(hostile.url, Wallet.from_key(KEY)).call(SLUG, {})
 
     gc.collect()
 
-    assert threads() == []
+    assert list_threads() == []
 
 
-def test_closing_ends_the_calls_under_way(client: Centgate, hostile: HostileApi) -> None:
+def test_closing_ends_running_calls(client: Centgate, hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     came: list[BaseException] = []
 
@@ -190,7 +190,7 @@ def test_closing_ends_the_calls_under_way(client: Centgate, hostile: HostileApi)
     assert [record.event for record in client.ledger.records()] == ["signed"]
 
 
-def test_threads_that_call_while_it_is_closed_all_end(client: Centgate) -> None:
+def test_concurrent_calls_end_on_close(client: Centgate) -> None:
     ended: list[Exception | None] = []
 
     def call(number: int) -> None:
@@ -212,7 +212,7 @@ def test_threads_that_call_while_it_is_closed_all_end(client: Centgate) -> None:
 
 
 @pytest.mark.parametrize("stop", [SystemExit, KeyboardInterrupt, ZeroDivisionError])
-def test_what_a_watch_raises_is_raised_by_the_call(hostile: HostileApi, stop: type[BaseException]) -> None:
+def test_error_of_callback_is_raised_by_call(hostile: HostileApi, stop: type[BaseException]) -> None:
     def watch(sentence: str) -> None:
         if sentence.startswith("signed"):
             raise stop
@@ -224,7 +224,7 @@ def test_what_a_watch_raises_is_raised_by_the_call(hostile: HostileApi, stop: ty
     assert len(hostile.payments) == 1
 
 
-def test_a_watch_cannot_call_the_client(hostile: HostileApi) -> None:
+def test_callback_cannot_call_client(hostile: HostileApi) -> None:
     def watch(sentence: str) -> None:
         client.services()
 
@@ -255,7 +255,7 @@ def sniffio(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sniffio")
-def test_it_works_where_sniffio_is_installed(client: Centgate) -> None:
+def test_client_works_with_sniffio(client: Centgate) -> None:
     ended: list[object] = []
 
     def call() -> None:
@@ -269,9 +269,7 @@ def test_it_works_where_sniffio_is_installed(client: Centgate) -> None:
     assert ended == ["moved"]
 
 
-def test_a_loop_that_cannot_start_is_an_error_of_the_call(
-    client: Centgate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loop_that_cannot_start_is_error_of_call(client: Centgate, monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[str] = []
 
     def fail() -> None:
@@ -291,10 +289,10 @@ def test_a_loop_that_cannot_start_is_an_error_of_the_call(
     thread.join(10)
 
     assert raised == ["[Errno 24] Too many open files"]
-    assert threads() == []
+    assert list_threads() == []
 
 
-def test_connections_that_cannot_be_opened_are_an_error_of_the_call_only(
+def test_failed_connection_pool_is_error_of_call_only(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "unknown://proxy:1")

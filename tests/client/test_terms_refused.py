@@ -1,4 +1,4 @@
-"""Terms that a buyer does not sign: each check on its own, and the sentence that says why."""
+"""Terms that a buyer does not sign: each check alone, and its message."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an amount in hex": ({"amount": "0x10"}, "not an amount"),
     "an amount in other digits": ({"amount": "\uff11\uff10\uff10\uff10\uff10"}, "not an amount"),
     "an amount beyond all bounds": ({"amount": "9" * 90}, "not an amount"),
-    "nobody to pay": ({"payTo": "0x" + "0" * 40}, "an invalid payee"),
+    "zero payee": ({"payTo": "0x" + "0" * 40}, "an invalid payee"),
     "no address to pay": ({"payTo": "vitalik.eth"}, "an invalid payee"),
     "a mistyped payee": ({"payTo": "0xCE47ca7E00000000000000000000000000000402"}, "checksum"),
     "an unknown flow": ({"extra": {"paymentFlow": "escrow"}}, "payment flow 'escrow'"),
@@ -67,7 +67,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.extended
 @pytest.mark.parametrize(("changes", "says"), BAD.values(), ids=BAD)
-async def test_terms_are_refused_and_nothing_is_signed(
+async def test_invalid_terms_are_refused_unsigned(
     shop: OpenClient, hostile: HostileApi, changes: dict[str, Any], says: str
 ) -> None:
     hostile.unpaid = [payment_required(build_offer(hostile.url, **changes))]
@@ -102,7 +102,7 @@ ILL = {
 
 
 @pytest.mark.parametrize("said", ILL.values(), ids=ILL)
-async def test_what_is_no_terms_is_no_centgate(
+async def test_unreadable_terms_are_protocol_error(
     shop: OpenClient, hostile: HostileApi, said: PlannedResponse
 ) -> None:
     hostile.unpaid = [said]
@@ -114,7 +114,7 @@ async def test_what_is_no_terms_is_no_centgate(
     assert hostile.payments == []
 
 
-async def test_terms_that_no_header_could_echo_are_refused(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_terms_too_long_to_echo_are_refused(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [payment_required(build_offer(hostile.url, extensions={"long": "x" * 20_000}))]
 
     with pytest.raises(TermsRefused, match="no payment can echo them"):
@@ -122,7 +122,7 @@ async def test_terms_that_no_header_could_echo_are_refused(shop: OpenClient, hos
 
 
 @pytest.mark.parametrize("missing", ["scheme", "network", "asset", "amount", "payTo", "maxTimeoutSeconds"])
-async def test_an_entry_that_lacks_a_field_is_refused_by_its_name(
+async def test_entry_without_field_is_refused_by_its_name(
     shop: OpenClient, hostile: HostileApi, missing: str
 ) -> None:
     terms = build_offer(hostile.url)
@@ -133,9 +133,7 @@ async def test_an_entry_that_lacks_a_field_is_refused_by_its_name(
         await shop(hostile.url).call(SLUG, {})
 
 
-async def test_of_several_entries_the_one_that_can_be_signed_is(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_signable_entry_is_chosen(shop: OpenClient, hostile: HostileApi) -> None:
     terms = build_offer(hostile.url)
     terms["accepts"] = [{**terms["accepts"][0], "network": "eip155:999"}, *terms["accepts"]]
     hostile.unpaid = [payment_required(terms)]
@@ -146,9 +144,7 @@ async def test_of_several_entries_the_one_that_can_be_signed_is(
     assert answer.receipt.network == NETWORK
 
 
-async def test_the_work_before_the_money_where_there_is_a_choice(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_work_before_money_is_preferred(shop: OpenClient, hostile: HostileApi) -> None:
     terms = build_offer(hostile.url)
     after = build_offer(hostile.url, extra={"paymentFlow": "authorization"})["accepts"][0]
     terms["accepts"] = [*terms["accepts"], after]
@@ -159,7 +155,7 @@ async def test_the_work_before_the_money_where_there_is_a_choice(
     assert decode_header(hostile.payments[0])["accepted"] == after
 
 
-async def test_the_cheapest_where_there_is_a_choice(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_cheapest_entry_is_chosen(shop: OpenClient, hostile: HostileApi) -> None:
     terms = build_offer(hostile.url)
     dearer = build_offer(hostile.url, amount="20000")["accepts"][0]
     hostile.unpaid = [payment_required({**terms, "accepts": [dearer, *terms["accepts"]]})]
@@ -170,7 +166,7 @@ async def test_the_cheapest_where_there_is_a_choice(shop: OpenClient, hostile: H
     assert answer.receipt.amount == Decimal("0.01")
 
 
-async def test_a_token_the_buyer_allows_is_paid_in(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_allowed_token_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [
         payment_required(build_offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))
     ]
@@ -181,7 +177,7 @@ async def test_a_token_the_buyer_allows_is_paid_in(shop: OpenClient, hostile: Ho
     assert answer.money == "moved"
 
 
-async def test_the_price_is_told_by_the_tokens_own_decimals(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_price_uses_decimals_of_token(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [
         payment_required(build_offer(hostile.url, asset=TOKEN, extra={"name": "Other", "version": "7"}))
     ]
@@ -192,7 +188,7 @@ async def test_the_price_is_told_by_the_tokens_own_decimals(shop: OpenClient, ho
     assert quote.usd == 100
 
 
-async def test_a_network_the_buyer_leaves_out_is_not_paid_on(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_excluded_network_is_not_paid(shop: OpenClient, hostile: HostileApi) -> None:
     allowed = Allowed(networks=frozenset({"eip155:8453"}))
 
     with pytest.raises(TermsRefused, match="which is not enabled"):
@@ -217,7 +213,7 @@ async def test_terms_for_another_host_can_be_allowed(shop: OpenClient, hostile: 
     ],
     ids=["per call", "total"],
 )
-async def test_a_price_above_a_cap_is_not_signed(
+async def test_price_above_cap_is_not_signed(
     shop: OpenClient, hostile: HostileApi, caps: Caps, says: str
 ) -> None:
     with pytest.raises(CapExceeded, match=says) as error:
@@ -227,7 +223,7 @@ async def test_a_price_above_a_cap_is_not_signed(
     assert hostile.payments == []
 
 
-async def test_only_the_pinned_payee_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_only_pinned_payee_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(TermsRefused, match="pinned to"):
         await shop(hostile.url, payee=OTHER).call(SLUG, {})
 
@@ -235,9 +231,7 @@ async def test_only_the_pinned_payee_is_paid(shop: OpenClient, hostile: HostileA
     assert (await shop(hostile.url, payee=PAYEE).call(SLUG, {})).money == "moved"
 
 
-async def test_a_payee_that_changes_is_refused_until_it_is_accepted(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_changed_payee_is_refused_until_accepted(shop: OpenClient, hostile: HostileApi) -> None:
     ledger = Ledger()
     await shop(hostile.url, ledger=ledger).call(SLUG, {"first": 1})
     hostile.unpaid = [payment_required(build_offer(hostile.url, payTo=OTHER)) for _ in range(3)]
@@ -250,21 +244,21 @@ async def test_a_payee_that_changes_is_refused_until_it_is_accepted(
     assert len(hostile.accepted_nonces) == 3
 
 
-async def test_without_a_wallet_nothing_is_signed(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_nothing_is_signed_without_wallet(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(NoWallet, match="centgate wallet new"):
         await shop(hostile.url, wallet=None).call(SLUG, {})
 
     assert hostile.payments == []
 
 
-async def test_an_api_that_takes_no_payments_is_unavailable(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_api_without_payments_is_unavailable(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [error_response(402, "payment_not_configured")]
 
     with pytest.raises(Unavailable, match="does not sell it"):
         await shop(hostile.url).call(SLUG, {})
 
 
-async def test_the_terms_can_be_had_without_signing(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_terms_are_readable_without_signing(shop: OpenClient, hostile: HostileApi) -> None:
     quote = await shop(hostile.url, wallet=None, payee=OTHER, caps=Caps(total=Decimal(0))).terms(SLUG, {})
 
     assert (quote.usd, quote.network, quote.payee, quote.seconds) == (Decimal("0.01"), NETWORK, PAYEE, 60)
@@ -272,9 +266,7 @@ async def test_the_terms_can_be_had_without_signing(shop: OpenClient, hostile: H
     assert hostile.payments == []
 
 
-async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
-    shop: OpenClient, hostile: HostileApi
-) -> None:
+async def test_extensions_are_echoed_with_idempotency_key(shop: OpenClient, hostile: HostileApi) -> None:
     bazaar = {"info": {"input": {"type": "http", "body": {"ü": [1, None]}}}, "schema": {"type": "object"}}
     identifier = {"info": {"required": False}, "schema": {}}
     extensions = {"bazaar": bazaar, "payment-identifier": identifier}
@@ -289,7 +281,7 @@ async def test_extensions_are_echoed_unchanged_with_an_idempotency_key(
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "http://evil.example/", "/a?b=c", "/a b", "/a\n", ""])
-async def test_a_service_that_is_elsewhere_is_not_asked(
+async def test_service_on_another_host_is_not_called(
     shop: OpenClient, hostile: HostileApi, path: str
 ) -> None:
     hostile.service_response = PlannedResponse(200, service_entry(path=path))
@@ -313,7 +305,7 @@ async def test_terms_without_extensions_or_padding_are_signed(shop: OpenClient, 
 
 
 @pytest.mark.parametrize("other", [5, None, {}, {"scheme": 1}], ids=repr)
-async def test_an_entry_that_is_none_beside_a_good_one_is_passed_over(
+async def test_invalid_entry_beside_valid_one_is_skipped(
     shop: OpenClient, hostile: HostileApi, other: object
 ) -> None:
     terms = build_offer(hostile.url)

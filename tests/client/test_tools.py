@@ -1,4 +1,4 @@
-"""Tool definitions for models, the public names of the client, and what answers show of themselves."""
+"""Tool definitions for models, public names of the client, and the display of answers."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ FLAVOURS: tuple[ToolFlavour, ...] = ("openai", "anthropic", "gemini")
 COMBINATIONS = {"allOf", "anyOf", "oneOf", "not", "if", "format", "$ref", "$schema", "$defs"}
 
 
-def detail(schema: Mapping[str, Any], **changes: Any) -> ServiceDetail:
+def build_detail(schema: Mapping[str, Any], **changes: Any) -> ServiceDetail:
     return ServiceDetail.model_validate(service_entry(inputSchema=dict(schema), **changes))
 
 
-def parameters_of(tool: Mapping[str, Any]) -> dict[str, Any]:
+def read_parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
     inner = tool.get("function", tool)
     return inner.get("parameters") or inner["input_schema"]
 
 
-def description_of(tool: Mapping[str, Any]) -> str:
+def read_description(tool: Mapping[str, Any]) -> str:
     return tool.get("function", tool)["description"]
 
 
-def keywords(schema: Any) -> Iterator[str]:
+def iterate_keywords(schema: Any) -> Iterator[str]:
     """Yield every keyword of a schema, but not the names of its properties."""
     for name, value in cast(dict[str, Any], schema).items():
         yield name
         if name == "properties":
             for field in value.values():
-                yield from keywords(field)
+                yield from iterate_keywords(field)
         elif isinstance(value, dict):
-            yield from keywords(value)
+            yield from iterate_keywords(value)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_the_schema_of_every_service_becomes_a_plain_one(flavour: ToolFlavour) -> None:
+def test_schema_of_every_service_becomes_plain(flavour: ToolFlavour) -> None:
     for service in all_services():
-        tool = build_tool(detail(service.input_schema(None), slug=service.slug), flavour)
+        tool = build_tool(build_detail(service.input_schema(None), slug=service.slug), flavour)
 
-        parameters = parameters_of(tool)
+        parameters = read_parameters(tool)
         assert parameters["properties"].keys() == service.input_schema(None)["properties"].keys()
-        assert not COMBINATIONS & set(keywords(parameters))
-        assert len(description_of(tool)) <= 1024
+        assert not COMBINATIONS & set(iterate_keywords(parameters))
+        assert len(read_description(tool)) <= 1024
 
 
-def test_the_chain_that_a_token_needs_is_told_in_words() -> None:
+def test_needed_chain_is_described() -> None:
     service = next(each for each in all_services() if each.slug == "token-risk")
 
-    tool = build_tool(detail(service.input_schema(None), slug=service.slug), "openai")
+    tool = build_tool(build_detail(service.input_schema(None), slug=service.slug), "openai")
 
-    assert "Needs `chain` or `chainId`." in description_of(tool)
+    assert "Needs `chain` or `chainId`." in read_description(tool)
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,22 @@ def test_the_chain_that_a_token_needs_is_told_in_words() -> None:
     ],
     ids=["anyOf", "anyOf in allOf", "not", "then after an empty if", "then"],
 )
-def test_a_rule_across_fields_is_told_in_words(rule: dict[str, Any]) -> None:
+def test_rule_across_fields_is_described(rule: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"chain": {"type": "string"}, "chainId": {"type": "integer"}}}
 
-    tool = build_tool(detail(schema | rule), "openai")
+    tool = build_tool(build_detail(schema | rule), "openai")
 
-    assert description_of(tool) == "Facts. Needs `chain` or `chainId`. Costs $0.01 a call."
+    assert read_description(tool) == "Facts. Needs `chain` or `chainId`. Costs $0.01 a call."
 
 
-def test_numbers_to_choose_from_are_words_for_gemini_alone() -> None:
+def test_gemini_enums_are_strings() -> None:
     schema = {
         "properties": {"chainId": {"type": "integer", "description": "The chain."}},
         "allOf": [{"properties": {"chainId": {"enum": [1, 8453]}}}],
         "required": ["chainId"],
     }
 
-    fields = {flavour: parameters_of(build_tool(detail(schema), flavour)) for flavour in FLAVOURS}
+    fields = {flavour: read_parameters(build_tool(build_detail(schema), flavour)) for flavour in FLAVOURS}
 
     assert fields["openai"]["properties"]["chainId"]["enum"] == [1, 8453]
     assert fields["gemini"]["properties"]["chainId"] == {
@@ -106,7 +106,7 @@ def test_numbers_to_choose_from_are_words_for_gemini_alone() -> None:
     assert {tuple(each["required"]) for each in fields.values()} == {("chainId",)}
 
 
-async def test_tools_are_those_that_can_be_bought(shop: OpenClient, hostile: HostileApi) -> None:
+async def test_tools_are_purchasable_services(shop: OpenClient, hostile: HostileApi) -> None:
     listed = {"services": [service_entry()]}
     hostile.catalogue = PlannedResponse(200, listed)
     client = shop(hostile.url)
@@ -120,7 +120,7 @@ async def test_tools_are_those_that_can_be_bought(shop: OpenClient, hostile: Hos
     assert [tool["name"] for tool in tools] == [SLUG]
     assert await client.tools("anthropic") == []
     with pytest.raises(ValueError, match="openai, anthropic, gemini"):
-        build_tool(detail({}), cast(Any, "mistral"))
+        build_tool(build_detail({}), cast(Any, "mistral"))
 
 
 def test_public_names_can_be_imported() -> None:
@@ -134,7 +134,7 @@ def test_public_names_can_be_imported() -> None:
     assert centgate.__version__ == centgate.client.__version__ == version("centgate")
 
 
-def test_a_typed_answer_shows_itself_and_becomes_json(hostile: HostileApi) -> None:
+def test_typed_answer_has_repr_and_json(hostile: HostileApi) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
     with Centgate(hostile.url, wallet, tls=NO_AUTHORITIES) as client:
         answer = TypedAnswer[AnswerData](client.call(SLUG, {}), AnswerData)

@@ -1,4 +1,4 @@
-"""The total cap: counted in the ledger over processes, kept until a node shows a payment unused."""
+"""The total cap: counted in the ledger over processes, until a node shows a payment unused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from buyers_shell import Shell, private_key_of
-from fake_node import Rpc, node, node_at
+from fake_node import Rpc, answer_at, serve_node
 from hostile import SLUG, HostileApi, PlannedResponse, error_response
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS, OpenClient
 
@@ -63,11 +63,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.jsonl"
 
 
-def last_state(path: Path) -> LedgerRecord:
+def read_last_state(path: Path) -> LedgerRecord:
     return Ledger(path).records()[-1]
 
 
-async def test_a_second_client_finds_the_cap_spent(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+async def test_second_client_finds_cap_spent(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
 
     with pytest.raises(CapExceeded, match=r"\$0.01 of \$0.01 is already committed"):
@@ -76,7 +76,7 @@ async def test_a_second_client_finds_the_cap_spent(shop: OpenClient, hostile: Ho
     assert len(set(hostile.payments)) == 1
 
 
-def test_processes_that_sign_at_once_keep_to_one_cap(hostile: HostileApi, path: Path) -> None:
+def test_concurrent_processes_keep_one_cap(hostile: HostileApi, path: Path) -> None:
     processes = [start_buyer(hostile.url, path, number) for number in range(3)]
 
     for process in processes:
@@ -88,9 +88,7 @@ def test_processes_that_sign_at_once_keep_to_one_cap(hostile: HostileApi, path: 
     assert len(set(hostile.payments)) == 2
 
 
-async def test_a_payment_of_a_process_that_died_counts(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
+async def test_payment_of_dead_process_counts(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     process = start_buyer(hostile.url, path, die="signed")
     process.communicate(b"\n", timeout=60)
 
@@ -101,7 +99,7 @@ async def test_a_payment_of_a_process_that_died_counts(
     assert hostile.payments == []
 
 
-async def test_a_refused_payment_counts_in_the_next_process(
+async def test_refused_payment_counts_in_next_process(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
@@ -114,7 +112,7 @@ async def test_a_refused_payment_counts_in_the_next_process(
     assert len(set(hostile.payments)) == 1
 
 
-async def test_each_wallet_has_a_count_of_its_own(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
+async def test_each_wallet_has_own_count(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     other = Wallet.from_key(BUYER_ACCOUNTS[1].private_key)
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {})
 
@@ -123,7 +121,7 @@ async def test_each_wallet_has_a_count_of_its_own(shop: OpenClient, hostile: Hos
     assert answer.money == "moved"
 
 
-async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
+async def test_open_payment_is_resent_with_cap_spent(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
     hostile.paid = [PlannedResponse(500, b"")] * 4
@@ -135,9 +133,7 @@ async def test_an_open_payment_is_sent_again_although_the_cap_is_spent(
     assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
 
 
-def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
-    hostile: HostileApi, path: Path
-) -> None:
+def test_removed_ledger_does_not_reset_running_client(hostile: HostileApi, path: Path) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
     with Centgate(hostile.url, wallet, caps=CENT, ledger=Ledger(path), tls=NO_AUTHORITIES) as client:
         client.call(SLUG, {"n": 1})
@@ -147,9 +143,7 @@ def test_a_ledger_that_is_removed_does_not_empty_the_count_of_a_client(
             client.call(SLUG, {"n": 2})
 
 
-async def test_a_dry_run_says_that_the_cap_is_spent(
-    shop: OpenClient, hostile: HostileApi, path: Path
-) -> None:
+async def test_dry_run_says_cap_is_spent(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
     await shop(hostile.url, caps=CENT, ledger=Ledger(path)).call(SLUG, {"n": 1})
 
     quote = await shop(hostile.url, caps=CENT, ledger=Ledger(path), wallet=None).terms(SLUG, {"n": 2})
@@ -157,7 +151,7 @@ async def test_a_dry_run_says_that_the_cap_is_spent(
     assert "CENTGATE_CAP_TOTAL" in quote.objections[0]
 
 
-def test_a_new_count_begins_for_a_client_that_runs(hostile: HostileApi, path: Path) -> None:
+def test_new_count_applies_to_running_client(hostile: HostileApi, path: Path) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
     with Centgate(
         hostile.url, wallet, caps=CENT, ledger=Ledger(path), patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES
@@ -193,7 +187,7 @@ def read_cap(shell: Shell, *more: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_two_runs_of_the_command_spend_one_cap(shell: Shell, hostile: HostileApi) -> None:
+def test_two_commands_spend_one_cap(shell: Shell, hostile: HostileApi) -> None:
     first, second = (shell("call", SLUG, "--body", f'{{"n": {number}}}') for number in range(2))
 
     assert (first.returncode, second.returncode) == (0, 4)
@@ -201,7 +195,7 @@ def test_two_runs_of_the_command_spend_one_cap(shell: Shell, hostile: HostileApi
     assert len(set(hostile.payments)) == 1
 
 
-def test_the_command_shows_what_is_counted(shell: Shell) -> None:
+def test_command_shows_counted_amount(shell: Shell) -> None:
     shell("call", SLUG, "--body", "{}")
 
     told = read_cap(shell)
@@ -211,7 +205,7 @@ def test_the_command_shows_what_is_counted(shell: Shell) -> None:
     assert "$0.01" in shell("wallet", "cap").stdout
 
 
-def test_the_command_begins_a_new_count(shell: Shell) -> None:
+def test_command_starts_new_count(shell: Shell) -> None:
     shell("call", SLUG, "--body", '{"n": 1}')
 
     told = read_cap(shell, "--reset")
@@ -222,8 +216,8 @@ def test_the_command_begins_a_new_count(shell: Shell) -> None:
 
 
 @pytest.fixture
-def expired(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The nonce of a payment that was refused, and whose window ended an hour ago."""
+def expired_nonce(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The nonce of a refused payment whose window ended an hour ago."""
     hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
     now = time.time()
     wallet = Wallet.from_key(private_key_of())
@@ -234,61 +228,61 @@ def expired(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPatch) ->
         patch.setattr(time, "time", lambda: now - 3700)
         with pytest.raises(BuyerError):
             client.call(SLUG, {})
-    return last_state(path).payment.nonce
+    return read_last_state(path).payment.nonce
 
 
-def test_what_a_node_shows_unused_after_its_window_returns(shell: Shell, expired: str, path: Path) -> None:
-    with node(node_at(0, used=False)) as url:
+def test_unused_payment_returns_to_cap_after_window(shell: Shell, expired_nonce: str, path: Path) -> None:
+    with serve_node(answer_at(0, used=False)) as url:
         told = read_cap(shell, "--rpc", url)
 
-    assert (Decimal(told["signedUsd"]), told["unused"]) == (0, [expired])
-    assert (last_state(path).event, last_state(path).money) == ("unused", "not_moved")
+    assert (Decimal(told["signedUsd"]), told["unused"]) == (0, [expired_nonce])
+    assert (read_last_state(path).event, read_last_state(path).money) == ("unused", "not_moved")
     assert shell("call", SLUG, "--body", '{"n": 2}').returncode == 0
 
 
-def test_the_node_is_asked_for_the_nonce_at_its_block(shell: Shell, expired: str) -> None:
+def test_node_is_asked_for_nonce_at_its_block(shell: Shell, expired_nonce: str) -> None:
     asked: list[Any] = []
 
     def answer(method: str, params: list[Any]) -> Any:
         asked.append((method, params))
-        return node_at(0, used=False)(method, params)
+        return answer_at(0, used=False)(method, params)
 
-    with node(answer) as url:
+    with serve_node(answer) as url:
         read_cap(shell, "--rpc", url)
 
     blocks = [params for method, params in asked if method == "eth_getBlockByNumber"]
     assert blocks == [["safe", False]]
     (call,) = (params for method, params in asked if method == "eth_call")
-    assert call[0]["data"] == encode_authorization_state_call(BUYER_ACCOUNTS[0].address, expired)
+    assert call[0]["data"] == encode_authorization_state_call(BUYER_ACCOUNTS[0].address, expired_nonce)
     assert call[1] == "0x10"
 
 
-def test_what_a_node_shows_used_still_counts_and_is_told(shell: Shell, expired: str) -> None:
-    with node(node_at(0, used=True)) as url:
+def test_used_payment_still_counts_and_is_reported(shell: Shell, expired_nonce: str) -> None:
+    with serve_node(answer_at(0, used=True)) as url:
         told = read_cap(shell, "--rpc", url)
 
-    assert (told["signedUsd"], told["used"], told["unused"]) == ("0.01", [expired], [])
+    assert (told["signedUsd"], told["used"], told["unused"]) == ("0.01", [expired_nonce], [])
 
 
 @pytest.mark.parametrize(
     "answer",
-    [node_at(-3200, used=False), node_at(0, used=False, chain="eip155:8453")],
+    [answer_at(-3200, used=False), answer_at(0, used=False, chain="eip155:8453")],
     ids=["a node that lags behind the window", "a node of another network"],
 )
-def test_what_a_node_cannot_know_still_counts(shell: Shell, expired: str, answer: Rpc) -> None:
-    with node(answer) as url:
+def test_unknown_payment_still_counts(shell: Shell, expired_nonce: str, answer: Rpc) -> None:
+    with serve_node(answer) as url:
         told = read_cap(shell, "--rpc", url)
 
-    assert expired
+    assert expired_nonce
     assert (told["signedUsd"], told["unused"], told["used"]) == ("0.01", [], [])
 
 
-def test_a_payment_within_its_window_is_not_asked_for(shell: Shell, hostile: HostileApi, path: Path) -> None:
+def test_payment_in_window_is_not_looked_up(shell: Shell, hostile: HostileApi, path: Path) -> None:
     hostile.paid = [error_response(402, "payment_required", note=REFUSED)]
     shell("call", SLUG, "--body", "{}")
 
-    with node(node_at(7200, used=False)) as url:
+    with serve_node(answer_at(7200, used=False)) as url:
         told = read_cap(shell, "--rpc", url)
 
     assert told["signedUsd"] == "0.01"
-    assert last_state(path).event == "refused"
+    assert read_last_state(path).event == "refused"

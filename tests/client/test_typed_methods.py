@@ -1,4 +1,4 @@
-"""The typed methods: generated from the services, right for the type checker, and paid like any call."""
+"""Typed methods: generated from the services, correct for the type checker, and paid like any call."""
 
 from __future__ import annotations
 
@@ -63,20 +63,20 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def facilitator() -> Generator[StubFacilitator]:
-    """What the API is paid through."""
+    """The facilitator of the API."""
     with open_stub_facilitator() as stub:
         yield stub
 
 
 @pytest.fixture(scope="module")
 def url(facilitator: StubFacilitator, tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
-    """The address of an API."""
+    """URL of an API."""
     with run_in_thread(build_settings(tmp_path_factory.mktemp("api"), facilitator.url)) as address:
         yield address
 
 
-def sample(service: AnyService, **changes: Any) -> Answer:
-    """An answer with the service's sample as its data."""
+def build_sample(service: AnyService, **changes: Any) -> Answer:
+    """Return an answer with the service's sample as its data."""
     data = service.output_example | changes
     receipt = Receipt("0x" + "1" * 64, "0x" + "2" * 40, "eip155:8453", Decimal("0.01"), replayed=False)
     envelope = {"service": service.slug, "requestId": "req_1", "data": data}
@@ -92,13 +92,13 @@ def sample(service: AnyService, **changes: Any) -> Answer:
     )
 
 
-def model_of(service: AnyService) -> type[AnswerData]:
-    """The generated model of a service's data."""
+def get_model(service: AnyService) -> type[AnswerData]:
+    """Return the generated model of a service's data."""
     return getattr(models, "".join(word.title() for word in service.slug.split("-")) + "Data")
 
 
-def checked(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What basedpyright says of a program, in the strictness of this project."""
+def run_type_checker(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run basedpyright on a program, as strictly as in this project."""
     (folder / "program.py").write_text(program)
     (folder / "pyproject.toml").write_text('[tool.basedpyright]\ntypeCheckingMode = "strict"\n')
     checker = Path(sys.executable).with_name("basedpyright")
@@ -109,7 +109,7 @@ def checked(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", ["models.py", "methods.py"])
-def test_what_is_generated_is_what_is_committed(name: str) -> None:
+def test_generated_files_are_committed(name: str) -> None:
     ruff = Path(sys.executable).with_name("ruff")
     if not ruff.exists():
         pytest.skip("ruff is not installed")
@@ -127,7 +127,7 @@ def test_what_is_generated_is_what_is_committed(name: str) -> None:
 
 
 @EVERY
-def test_every_service_has_a_method_in_both_clients(service: AnyService) -> None:
+def test_every_service_has_method_in_both_clients(service: AnyService) -> None:
     name = service.slug.replace("-", "_")
 
     sync, asynchronous = getattr(Services, name), getattr(AsyncServices, name)
@@ -143,17 +143,17 @@ def test_every_service_has_a_method_in_both_clients(service: AnyService) -> None
 
 
 @EVERY
-def test_the_sample_of_every_service_reads_into_its_model(service: AnyService) -> None:
-    data = TypedAnswer(sample(service), model_of(service)).data
+def test_sample_of_every_service_fits_its_model(service: AnyService) -> None:
+    data = TypedAnswer(build_sample(service), get_model(service)).data
 
     assert data.model_dump(mode="json", by_alias=True) == service.output_example
 
 
 @EVERY
-def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyService) -> None:
+def test_method_sends_keywords_as_fields(service: AnyService) -> None:
     class Recorder(Services):
         def call(self, slug: str, body: Any) -> Answer:
-            return sample(service, slug=slug, body=body)
+            return build_sample(service, slug=slug, body=body)
 
     keywords = {to_snake_case(name): value for name, value in service.input_example.items()}
 
@@ -164,21 +164,21 @@ def test_a_method_sends_its_keywords_as_the_service_takes_them(service: AnyServi
 
 
 @pytest.mark.parametrize("name", ["chainId", "volume24hUsd", "txns24h", "url"])
-def test_a_name_in_python_leads_back_to_the_wire(name: str) -> None:
+def test_python_name_maps_back_to_field(name: str) -> None:
     assert to_camel_case(to_snake_case(name)) == name
 
 
-def test_a_name_that_would_not_lead_back_is_refused() -> None:
+def test_ambiguous_name_is_refused() -> None:
     with pytest.raises(ValueError, match="no snake_case name"):
         to_snake_case("a_b")
 
 
-def token_risk() -> AnyService:
+def get_token_risk() -> AnyService:
     return next(service for service in all_services() if service.slug == "token-risk")
 
 
-def test_words_and_fields_of_a_newer_server_are_read() -> None:
-    answer = sample(token_risk(), riskLevel="abysmal", mood="grim")
+def test_values_and_fields_of_newer_server_are_read() -> None:
+    answer = build_sample(get_token_risk(), riskLevel="abysmal", mood="grim")
 
     data = TypedAnswer(answer, TokenRiskData).data
 
@@ -186,8 +186,8 @@ def test_words_and_fields_of_a_newer_server_are_read() -> None:
 
 
 @pytest.mark.parametrize("change", [{"riskLevel": None}, {"riskFlags": {}}, {"taxes": {"buy": 1}}], ids=str)
-def test_an_answer_of_another_shape_is_reached_through_the_error(change: dict[str, Any]) -> None:
-    answer = TypedAnswer(sample(token_risk(), **change), TokenRiskData)
+def test_unexpected_answer_is_in_error(change: dict[str, Any]) -> None:
+    answer = TypedAnswer(build_sample(get_token_risk(), **change), TokenRiskData)
 
     with pytest.raises(AnswerDrift) as error:
         _ = answer.data
@@ -199,7 +199,7 @@ def test_an_answer_of_another_shape_is_reached_through_the_error(change: dict[st
     assert answer.request_id == "req_1"
 
 
-def test_a_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitator) -> None:
+def test_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitator) -> None:
     facilitator.moved.clear()
 
     with Centgate(url, Wallet.from_key(private_key_of())) as client:
@@ -213,7 +213,7 @@ def test_a_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitato
     assert sum(facilitator.moved.values()) == 1
 
 
-async def test_a_typed_call_is_paid_and_awaited(url: str) -> None:
+async def test_typed_call_is_paid_and_awaited(url: str) -> None:
     async with AsyncCentgate(url, Wallet.from_key(private_key_of())) as client:
         answer = await client.phishing_check(url="https://metamask.io")
 
@@ -221,17 +221,17 @@ async def test_a_typed_call_is_paid_and_awaited(url: str) -> None:
     assert answer.receipt
 
 
-def test_a_small_buyer_is_right_for_the_type_checker(tmp_path: Path) -> None:
-    said = checked(SMALL_BUYER, tmp_path)
+def test_small_buyer_passes_type_checker(tmp_path: Path) -> None:
+    said = run_type_checker(SMALL_BUYER, tmp_path)
 
     assert said.returncode == 0, said.stdout
 
 
-def test_wrong_use_is_found_by_the_type_checker(tmp_path: Path) -> None:
+def test_wrong_use_fails_type_checker(tmp_path: Path) -> None:
     header = "from centgate.client import Centgate\n\n\ndef buy(client: Centgate) -> None:\n"
     lines = [f"    print({line})\n" for line, _ in WRONG.values()]
 
-    said = checked(header + "".join(lines), tmp_path)
+    said = run_type_checker(header + "".join(lines), tmp_path)
 
     for number, (case, (_, rule)) in enumerate(WRONG.items(), header.count("\n") + 1):
         found = [line for line in said.stdout.splitlines() if f"program.py:{number}:" in line]
@@ -239,7 +239,7 @@ def test_wrong_use_is_found_by_the_type_checker(tmp_path: Path) -> None:
         assert rule in said.stdout
 
 
-def test_every_public_name_of_the_client_can_be_had() -> None:
+def test_every_public_name_is_importable() -> None:
     names = set(centgate.client.__all__) - {"Proxies", "__version__"}
 
     assert all(getattr(centgate.client, name).__name__ for name in names)
@@ -247,7 +247,7 @@ def test_every_public_name_of_the_client_can_be_had() -> None:
         _ = centgate.client.Nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
-def test_importing_a_client_loads_only_what_every_client_needs() -> None:
+def test_client_import_loads_only_its_own_needs() -> None:
     code = "import sys; from centgate.client import AsyncCentgate, Centgate, Wallet; print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
@@ -257,7 +257,7 @@ def test_importing_a_client_loads_only_what_every_client_needs() -> None:
     assert not late & loaded
 
 
-def test_annotations_of_methods_can_be_read() -> None:
+def test_annotations_of_methods_resolve() -> None:
     hints = get_type_hints(Services.phishing_check)
 
     assert hints == {"url": str, "return": TypedAnswer}

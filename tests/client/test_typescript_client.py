@@ -16,7 +16,7 @@ from facilitators import build_settings, open_stub_facilitator
 from generate_typescript import generate_sources
 from hostile import hostile_api
 from node_packages import TYPESCRIPT_CLIENT
-from reply_plans import plan_server
+from reply_plans import serve_plans
 from signed_receipts import SIGNER
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
@@ -38,7 +38,7 @@ README_PROJECT: dict[str, Any] = {
     "compilerOptions": {
         "rootDir": ".",
         "noEmit": True,
-        # stricter than most readers' own projects
+        # stricter than most projects of readers
         "noUnusedLocals": False,
         "noPropertyAccessFromIndexSignature": False,
         "types": ["node"],
@@ -50,12 +50,12 @@ README_PROJECT: dict[str, Any] = {
 @pytest.fixture
 def plan_url() -> Generator[str]:
     """URL by which the replies of a hostile API are planned."""
-    with hostile_api() as api, plan_server(api) as url:
+    with hostile_api() as api, serve_plans(api) as url:
         yield url
 
 
 def run_node_tests(package: Path, name: str, plan_url: str) -> str:
-    """Run one file of Node tests; return what it prints, and fail with it."""
+    """Run one file of Node tests; return its output, and fail with it."""
     result = subprocess.run(
         ["node", "--test", "--test-reporter=spec", f"build/test/{name}.test.js"],
         cwd=package,
@@ -70,12 +70,12 @@ def run_node_tests(package: Path, name: str, plan_url: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["money", "redeem", "signed", "tools", "types", "whatever-is-answered"])
-def test_the_tests_of_the_package_pass(typescript_client: Path, plan_url: str, name: str) -> None:
+def test_package_tests_pass(typescript_client: Path, plan_url: str, name: str) -> None:
     assert "fail 0" in run_node_tests(typescript_client, name, plan_url)
 
 
 def run_purchases(package: Path, folder: Path) -> dict[str, Any]:
-    """Run `buy-all` for one service of a real API; return what it prints."""
+    """Run `buy-all` for one service of a real API; return its output."""
     with (
         open_stub_facilitator() as stub,
         run_in_thread(build_settings(folder, stub.url, receipt_key=RECEIPT_KEY)) as url,
@@ -98,14 +98,14 @@ def run_purchases(package: Path, folder: Path) -> dict[str, Any]:
     return json.loads(result.stdout)
 
 
-def test_the_signer_of_a_receipt_is_the_api(typescript_client: Path, tmp_path: Path) -> None:
+def test_signer_of_receipt_is_api(typescript_client: Path, tmp_path: Path) -> None:
     printed = run_purchases(typescript_client, tmp_path)
 
     answer = printed["answers"]["phishing-check"]
     assert (answer["signer"], answer["notes"]) == (SIGNER.address, [])
 
 
-def test_a_lost_purchase_is_found_by_a_sign_in(typescript_client: Path, tmp_path: Path) -> None:
+def test_lost_purchase_is_found_by_sign_in(typescript_client: Path, tmp_path: Path) -> None:
     with open_stub_facilitator() as stub, run_in_thread(build_settings(tmp_path, stub.url)) as url:
         result = subprocess.run(
             ["node", "build/test/recover.js"],
@@ -131,14 +131,14 @@ def test_a_lost_purchase_is_found_by_a_sign_in(typescript_client: Path, tmp_path
     }
 
 
-def test_an_empty_object_is_not_paid_for(typescript_client: Path, tmp_path: Path) -> None:
+def test_empty_object_is_not_paid(typescript_client: Path, tmp_path: Path) -> None:
     printed = run_purchases(typescript_client, tmp_path)
 
     assert printed["refused"] == "InvalidInput: url: Field required. Nothing was signed"
     assert printed["spentAfterwards"] == printed["spent"]
 
 
-def test_the_programs_of_the_readme_compile(typescript_client: Path) -> None:
+def test_readme_programs_compile(typescript_client: Path) -> None:
     folder = typescript_client / "readme"
     folder.mkdir()
     blocks = TYPESCRIPT_BLOCK.findall((typescript_client / "README.md").read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_the_programs_of_the_readme_compile(typescript_client: Path) -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_only_what_is_needed_is_packed(typescript_client: Path) -> None:
+def test_only_needed_files_are_packed(typescript_client: Path) -> None:
     result = subprocess.run(
         ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"],
         cwd=typescript_client,
@@ -183,27 +183,27 @@ def test_only_what_is_needed_is_packed(typescript_client: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(generate_sources()))
-def test_generated_typescript_is_what_is_committed(name: str) -> None:
+def test_generated_typescript_is_committed(name: str) -> None:
     committed = (TYPESCRIPT_CLIENT / "src" / "generated" / name).read_text(encoding="utf-8")
 
     assert generate_sources()[name] == committed, "run `make client`"
 
 
-def test_the_package_depends_on_x402_and_viem_only() -> None:
+def test_package_depends_on_x402_and_viem_only() -> None:
     package = json.loads((TYPESCRIPT_CLIENT / "package.json").read_text(encoding="utf-8"))
 
     assert set(package["dependencies"]) == {"@x402/core", "viem"}
     assert package["peerDependenciesMeta"] == {"ai": {"optional": True}}
 
 
-def test_the_package_has_the_version_of_the_project() -> None:
+def test_package_has_version_of_project() -> None:
     package = json.loads((TYPESCRIPT_CLIENT / "package.json").read_text(encoding="utf-8"))
     project = tomllib.loads((TYPESCRIPT_CLIENT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 
     assert package["version"] == project["project"]["version"]
 
 
-def test_the_typescript_lock_names_no_registry() -> None:
+def test_typescript_lock_names_no_registry() -> None:
     lock = json.loads((TYPESCRIPT_CLIENT / "package-lock.json").read_text(encoding="utf-8"))
 
     assert [package for package in lock["packages"].values() if "resolved" in package] == []

@@ -1,4 +1,4 @@
-"""Whatever an API answers, true or not: one payment a request, and no false word on the money."""
+"""Random replies, true or false: at most one payment per request, and no false statement about the money."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hostile import SLUG, HostileApi, hostile_api
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reply_plans import BODIES, CODES, HEADERS, REASONS, RECEIPTS, RETRIES, TERMS, VOCABULARY, said
+from reply_plans import BODIES, CODES, HEADERS, REASONS, RECEIPTS, RETRIES, TERMS, VOCABULARY, build_reply
 from shopping import NO_AUTHORITIES, SHORT_TIMEOUTS
 
 from centgate.client.async_client import AsyncCentgate
@@ -32,8 +32,8 @@ TEXT_HEADERS = st.fixed_dictionaries(
 
 
 @st.composite
-def replies(draw: st.DrawFn) -> dict[str, Any]:
-    """A reply in plain words, of which `said` makes one."""
+def draw_reply(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw the plan of a reply, from which `build_reply` makes one."""
     return {
         "status": draw(st.sampled_from(VOCABULARY["status"])),
         "takes": draw(st.booleans()),
@@ -57,11 +57,11 @@ def api() -> Generator[HostileApi]:
         yield hostile
 
 
-def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
-    """What one call comes to."""
+def run_call(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
+    """Return the answer or error of one call."""
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
-    async def asynchronously() -> Answer:
+    async def call_async() -> Answer:
         async with AsyncCentgate(
             url, wallet, ledger=ledger, patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES
         ) as client:
@@ -69,7 +69,7 @@ def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
 
     try:
         if kind == "async":
-            return anyio.run(asynchronously)
+            return anyio.run(call_async)
         with Centgate(url, wallet, ledger=ledger, patience=SHORT_TIMEOUTS, tls=NO_AUTHORITIES) as client:
             return client.call(SLUG, {})
     except BuyerError as error:
@@ -78,17 +78,17 @@ def bought(kind: str, url: str, ledger: Ledger) -> Answer | BuyerError:
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(unpaid=st.lists(replies(), max_size=1), paid=st.lists(replies(), max_size=6))
-def test_one_payment_a_request_and_no_false_word_on_the_money(
+@given(unpaid=st.lists(draw_reply(), max_size=1), paid=st.lists(draw_reply(), max_size=6))
+def test_random_replies_cause_one_payment_and_true_statements(
     kind: str, api: HostileApi, unpaid: list[dict[str, Any]], paid: list[dict[str, Any]]
 ) -> None:
     api.requests.clear()
     api.accepted_nonces.clear()
-    api.unpaid = [partial(said, api, plan) for plan in unpaid]
-    api.paid = [partial(said, api, plan) for plan in paid]
+    api.unpaid = [partial(build_reply, api, plan) for plan in unpaid]
+    api.paid = [partial(build_reply, api, plan) for plan in paid]
     ledger = Ledger()
 
-    first = bought(kind, api.url, ledger)
+    first = run_call(kind, api.url, ledger)
 
     assert len(set(api.payments)) <= 1
     assert len({asked.body for asked in api.requests if asked.method == "POST"}) <= 1
@@ -101,7 +101,7 @@ def test_one_payment_a_request_and_no_false_word_on_the_money(
 
     api.unpaid, api.paid = [], []
     still_open = [record.event for record in ledger.records()][-1:] in (["signed"], ["unresolved"])
-    second = bought(kind, api.url, ledger)
+    second = run_call(kind, api.url, ledger)
 
     assert isinstance(second, Answer)
     if still_open:
@@ -113,16 +113,14 @@ UNCHARGED = re.compile("no money moved|nothing (moved|was charged)|not charged",
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(paid=st.lists(replies(), min_size=1, max_size=6))
-def test_a_lie_about_the_money_is_told_as_the_word_of_the_api(
-    kind: str, api: HostileApi, paid: list[dict[str, Any]]
-) -> None:
+@given(paid=st.lists(draw_reply(), min_size=1, max_size=6))
+def test_false_statement_is_attributed_to_api(kind: str, api: HostileApi, paid: list[dict[str, Any]]) -> None:
     api.requests.clear()
     api.accepted_nonces.clear()
-    api.unpaid, api.paid = [], [partial(said, api, plan, lies=True) for plan in paid]
+    api.unpaid, api.paid = [], [partial(build_reply, api, plan, lies=True) for plan in paid]
     ledger = Ledger()
 
-    first = bought(kind, api.url, ledger)
+    first = run_call(kind, api.url, ledger)
 
     assert len(set(api.payments)) == 1
     assert first.money != "not_moved"
