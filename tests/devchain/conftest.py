@@ -47,20 +47,21 @@ def token(w3: Web3) -> Contract:
 
 @pytest.fixture(scope="session")
 def http() -> Iterator[httpx.Client]:
+    """An HTTP client."""
     with httpx.Client(timeout=30, limits=SHARED) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def someone(devchain: DevChain) -> Callable[[], Account]:
-    """Return the accounts in turn, so that tests rarely share one."""
+def take_account(devchain: DevChain) -> Callable[[], Account]:
+    """Function that returns the accounts in turn, so that tests rarely share one."""
     accounts = cycle(devchain.accounts)
     return lambda: next(accounts)
 
 
 @pytest.fixture(scope="session")
 def send(w3: Web3) -> Callable[..., Any]:
-    """Send a contract call or constructor from an account, and return the receipt."""
+    """Function that sends a contract call or constructor from an account, and returns the receipt."""
 
     def send(account: Account, function: Any) -> Any:
         address = Web3.to_checksum_address(account.address)
@@ -74,12 +75,12 @@ def send(w3: Web3) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def pay() -> Callable[..., Body]:
-    """Build a facilitator request with a payment signed by the official client."""
+    """Function that builds a facilitator request with a payment signed by the official client."""
 
     def pay(account: Account, amount: int = 10_000) -> Body:
         client = x402ClientSync()
         register_exact_evm_client(client, Wallet.from_key(account.private_key), NETWORK)
-        terms = terms_of(amount)
+        terms = build_terms(amount)
         offer = {"x402Version": 2, "resource": {"url": "http://shop.test/"}, "accepts": [terms]}
         payment = client.create_payment_payload(PaymentRequired.model_validate(offer))
         payload = payment.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -88,7 +89,7 @@ def pay() -> Callable[..., Body]:
     return pay
 
 
-def terms_of(amount: int) -> Body:
+def build_terms(amount: int) -> Body:
     return {
         "scheme": "exact",
         "network": NETWORK,
@@ -102,7 +103,7 @@ def terms_of(amount: int) -> Body:
 
 @pytest.fixture(scope="session")
 def terms() -> Callable[[int], Body]:
-    return terms_of
+    return build_terms
 
 
 @pytest.fixture(scope="session")

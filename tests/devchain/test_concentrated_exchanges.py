@@ -1,4 +1,4 @@
-"""Stand-ins of Uniswap v3 and v4: swaps by the published maths, computed here a second time."""
+"""Simulated Uniswap v3 and v4: swaps by the published formulas, computed here independently."""
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -33,7 +33,7 @@ QUOTE_V4 = "quoteExactInputSingle(((address,address,uint24,int24,address),bool,u
 SWAP_V4 = "swap((address,address,uint24,int24,address),bool,uint128)"
 FIRST_FOR_SECOND = True
 REFUSE = True
-# an address whose bits ask for beforeSwap alone
+# an address whose bits request beforeSwap only
 HOOK = "0x00000000000000000000000000000000f0000080"
 
 
@@ -67,7 +67,7 @@ class Formula:
         return scaled * (self.ratio - before) // self.ratio // before
 
 
-def tick_of(ratio: int) -> int:
+def calculate_tick(ratio: int) -> int:
     with localcontext(prec=60):
         exact = (Decimal(ratio) / ONE) ** 2
         return int((exact.ln() / Decimal("1.0001").ln()).to_integral_value("ROUND_FLOOR"))
@@ -101,7 +101,7 @@ def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
 
     ratio, tick, _ = read_pool(exchanges, pool)
 
-    assert tick == tick_of(ratio)
+    assert tick == calculate_tick(ratio)
     price = Decimal(ratio) ** 2 / 2**192
     expected = Decimal(10**15) / (amount0 * 1000)
     assert min(abs(price / expected - 1), abs(price * expected - 1)) < Decimal("1e-9")
@@ -202,7 +202,7 @@ def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
     )
 
     assert out == Formula(ratio, liquidity, 2500).swap(10**18, sells_first=True)
-    with pytest.raises(ContractFailed):  # it answers Uniswap's callback only
+    with pytest.raises(ContractFailed):  # it responds to Uniswap's callback only
         exchanges.operator.send(thief, "swap(address)", pool)
     with pytest.raises(ContractFailed, match="bad fee"):
         exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
@@ -244,7 +244,7 @@ def test_algebra_pool_tells_its_fee():
 
     assert quoted == (expected, 1234)
     assert balance(polygon, pair[1]) - before == expected
-    assert (tick, fee) == (tick_of(ratio), 1234)
+    assert (tick, fee) == (calculate_tick(ratio), 1234)
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +274,7 @@ def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_
         exchanges.v4_router, SWAP_V4, v4_pool.key, FIRST_FOR_SECOND, 2 * ETHER, value=2 * ETHER
     )
 
-    assert (tick, protocol_fee, fee) == (tick_of(ratio), 0, 3000)
+    assert (tick, protocol_fee, fee) == (calculate_tick(ratio), 0, 3000)
     assert balance(exchanges, token) - before == quoted == expected
     assert read_v4(exchanges, v4_pool)[0][0] == formula.ratio
 

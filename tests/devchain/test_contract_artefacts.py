@@ -1,4 +1,4 @@
-"""Artefacts of Solidity contracts: complete, as compiled, and readable."""
+"""Artefacts of Solidity contracts: complete, reproducible, and readable."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_compiler_reproduces_artefacts(solidity_compiler: Path):
     assert {json.loads(text)["settings"]["viaIR"] for text in artefacts.values()} == {False, True}
 
 
-def test_every_artefact_is_of_the_present_source():
+def test_every_artefact_matches_its_source():
     sources = find_sources(FOLDERS)
 
     assert len(sources) > 10

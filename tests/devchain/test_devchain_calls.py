@@ -1,4 +1,4 @@
-"""Calls as real nodes run them: without a recipient, with overrides, and their access lists."""
+"""`eth_call` as on real nodes: without a recipient, with overrides, and with access lists."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ Rpc = Callable[..., Any]
 
 WALLET = BUYER_ACCOUNTS[7].address
 EMPTY = "0x00000000000000000000000000000000000e3391"
-# return(0, 32) after storing what the name says at 0
+# return(0, 32) after storing the named value at 0
 RETURN_42 = "0x602a60005260206000f3"
 RETURN_CALLER_ORIGIN_SELF = "0x33600052326020523060405260606000f3"
 RETURN_BALANCE = "0x4760005260206000f3"
@@ -35,18 +35,18 @@ def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
     return rpc
 
 
-def word(number: int) -> str:
+def to_word(number: int) -> str:
     return f"0x{number:064x}"
 
 
-def words(result: str) -> list[int]:
+def split_words(result: str) -> list[int]:
     return [int(result[start : start + 64], 16) for start in range(2, len(result), 64)]
 
 
 def test_constructor_call_returns_its_code(rpc: Rpc):
     chain_id = "0x4660005260206000f3"
 
-    assert rpc("eth_call", {"data": chain_id}, "latest")["result"] == word(CHAIN_ID)
+    assert rpc("eth_call", {"data": chain_id}, "latest")["result"] == to_word(CHAIN_ID)
 
 
 def test_contract_sends_value_to_constructor(rpc: Rpc):
@@ -56,13 +56,13 @@ def test_contract_sends_value_to_constructor(rpc: Rpc):
     rich = rpc("eth_call", call, "latest", {TOKEN_ADDRESS: {"balance": "0x5"}})["result"]
 
     assert (poor["code"], "does not have enough balance" in poor["message"]) == (-32000, True)
-    assert words(rich) == [5]
+    assert split_words(rich) == [5]
 
 
 def test_constructor_revert_gives_its_data(rpc: Rpc):
     error = rpc("eth_call", {"data": REVERT_WITH_42}, "latest")["error"]
 
-    assert error == {"code": 3, "message": "execution reverted", "data": word(42)}
+    assert error == {"code": 3, "message": "execution reverted", "data": to_word(42)}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_overridden_code_runs_as_wallet(rpc: Rpc):
     call = {"from": WALLET, "to": WALLET, "data": "0x"}
     override = {WALLET: {"code": RETURN_CALLER_ORIGIN_SELF}}
 
-    assert words(rpc("eth_call", call, "latest", override)["result"]) == [int(WALLET, 16)] * 3
+    assert split_words(rpc("eth_call", call, "latest", override)["result"]) == [int(WALLET, 16)] * 3
 
 
 def test_overridden_code_finds_wallet_tokens(rpc: Rpc):
@@ -86,15 +86,20 @@ def test_overridden_code_finds_wallet_tokens(rpc: Rpc):
 
     result = rpc("eth_call", {"from": WALLET, "to": WALLET}, "latest", {WALLET: {"code": ask}})["result"]
 
-    assert words(result) == [
-        words(rpc("eth_call", {"to": TOKEN_ADDRESS, "data": "0x" + balance})["result"])[0]
+    assert split_words(result) == [
+        split_words(rpc("eth_call", {"to": TOKEN_ADDRESS, "data": "0x" + balance})["result"])[0]
     ]
-    assert words(result)[0] > 0
+    assert split_words(result)[0] > 0
 
 
 def test_overrides_leave_nothing_behind(rpc: Rpc):
     override = {
-        EMPTY: {"balance": "0x64", "nonce": "0x9", "code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
+        EMPTY: {
+            "balance": "0x64",
+            "nonce": "0x9",
+            "code": WRITE_SLOT_1,
+            "stateDiff": {to_word(1): to_word(3)},
+        }
     }
 
     assert rpc("eth_call", {"to": EMPTY}, "latest", override)["result"] == "0x"
@@ -102,22 +107,22 @@ def test_overrides_leave_nothing_behind(rpc: Rpc):
     assert rpc("eth_getCode", EMPTY, "latest")["result"] == "0x"
     assert rpc("eth_getBalance", EMPTY, "latest")["result"] == "0x0"
     assert rpc("eth_getTransactionCount", EMPTY, "latest")["result"] == "0x0"
-    assert rpc("eth_getStorageAt", EMPTY, "0x1", "latest")["result"] == word(0)
+    assert rpc("eth_getStorageAt", EMPTY, "0x1", "latest")["result"] == to_word(0)
     assert rpc("eth_call", {"to": EMPTY}, "latest")["result"] == "0x"
 
 
 def test_replaced_storage_clears_other_slots(rpc: Rpc):
     ((slot, held),) = ((slot, held) for slot, held in build_storage({WALLET: 77}).items() if slot > 1000)
     call = {"to": TOKEN_ADDRESS, "data": encode_balance_call(BUYER_ACCOUNTS[8].address)}
-    other = words(rpc("eth_call", call)["result"])
-    changed = {TOKEN_ADDRESS: {"stateDiff": {word(slot): word(held)}}}
-    replaced = {TOKEN_ADDRESS: {"state": {word(slot): word(held)}}}
+    other = split_words(rpc("eth_call", call)["result"])
+    changed = {TOKEN_ADDRESS: {"stateDiff": {to_word(slot): to_word(held)}}}
+    replaced = {TOKEN_ADDRESS: {"state": {to_word(slot): to_word(held)}}}
     of_wallet = {"to": TOKEN_ADDRESS, "data": encode_balance_call(WALLET)}
 
-    assert words(rpc("eth_call", of_wallet, "latest", changed)["result"]) == [77]
-    assert words(rpc("eth_call", of_wallet, "latest", replaced)["result"]) == [77]
-    assert words(rpc("eth_call", call, "latest", changed)["result"]) == other
-    assert words(rpc("eth_call", call, "latest", replaced)["result"]) == [0]
+    assert split_words(rpc("eth_call", of_wallet, "latest", changed)["result"]) == [77]
+    assert split_words(rpc("eth_call", of_wallet, "latest", replaced)["result"]) == [77]
+    assert split_words(rpc("eth_call", call, "latest", changed)["result"]) == other
+    assert split_words(rpc("eth_call", call, "latest", replaced)["result"]) == [0]
 
 
 def test_overridden_nonce_decides_created_address(rpc: Rpc):
@@ -131,15 +136,15 @@ def test_overridden_nonce_decides_created_address(rpc: Rpc):
     # hash of sender and nonce in RLP
     first = keccak(bytes.fromhex("d694") + to_canonical_address(EMPTY) + b"\x01")[12:]
     assert len(addresses) == 3
-    assert word(int.from_bytes(first, "big")) in addresses
+    assert to_word(int.from_bytes(first, "big")) in addresses
 
 
 def test_block_override_sets_time_and_height(rpc: Rpc):
     call, code = {"to": EMPTY}, {EMPTY: {"code": RETURN_NUMBER_TIME}}
     block = {"number": "0x7a120", "time": "0x6b49d200"}
 
-    assert words(rpc("eth_call", call, "latest", code, block)["result"]) == [500_000, 1_800_000_000]
-    assert words(rpc("eth_call", call, "latest", code)["result"])[0] < 500_000
+    assert split_words(rpc("eth_call", call, "latest", code, block)["result"]) == [500_000, 1_800_000_000]
+    assert split_words(rpc("eth_call", call, "latest", code)["result"])[0] < 500_000
 
 
 def test_gas_estimate_uses_overrides(rpc: Rpc):
@@ -151,7 +156,7 @@ def test_gas_estimate_uses_overrides(rpc: Rpc):
 
 
 def test_overridden_slot_costs_like_stored(rpc: Rpc):
-    call, account = {"to": EMPTY}, {"code": WRITE_SLOT_1, "stateDiff": {word(1): word(3)}}
+    call, account = {"to": EMPTY}, {"code": WRITE_SLOT_1, "stateDiff": {to_word(1): to_word(3)}}
 
     # 21,000, two pushes, and 5,000 for the change of a slot that was not changed before
     assert rpc("eth_estimateGas", call, "latest", {EMPTY: account})["result"] == hex(26_006)
@@ -160,8 +165,8 @@ def test_overridden_slot_costs_like_stored(rpc: Rpc):
 def test_gas_cap_is_fifty_million(rpc: Rpc):
     remaining = {EMPTY: {"code": "0x5a60005260206000f3"}}
 
-    (most,) = words(rpc("eth_call", {"to": EMPTY, "gas": hex(10**12)}, "latest", remaining)["result"])
-    (default,) = words(rpc("eth_call", {"to": EMPTY}, "latest", remaining)["result"])
+    (most,) = split_words(rpc("eth_call", {"to": EMPTY, "gas": hex(10**12)}, "latest", remaining)["result"])
+    (default,) = split_words(rpc("eth_call", {"to": EMPTY}, "latest", remaining)["result"])
 
     assert most == default == 50_000_000 - 21_000 - 2
 
@@ -185,8 +190,8 @@ def test_call_ends_at_its_gas(rpc: Rpc):
         {EMPTY: {"balance": 1}},
         {EMPTY: {"balance": "0x01"}},
         {EMPTY: {"code": "0x6"}},
-        {EMPTY: {"state": {"0x1": word(1)}}},
-        {EMPTY: {"stateDiff": {word(1): "0x1"}}},
+        {EMPTY: {"state": {"0x1": to_word(1)}}},
+        {EMPTY: {"stateDiff": {to_word(1): "0x1"}}},
         {EMPTY: {"state": {}, "stateDiff": {}}},
     ],
 )
@@ -205,7 +210,7 @@ def test_access_list_names_balance_slot(rpc: Rpc):
 
     created = rpc("eth_createAccessList", balance, "latest")["result"]
 
-    assert created["accessList"] == [{"address": TOKEN_ADDRESS.lower(), "storageKeys": [word(slot)]}]
+    assert created["accessList"] == [{"address": TOKEN_ADDRESS.lower(), "storageKeys": [to_word(slot)]}]
     assert int(created["gasUsed"], 16) > 21_000
 
 
@@ -214,7 +219,7 @@ def test_access_list_covers_failed_call(rpc: Rpc):
 
     created = rpc("eth_createAccessList", {"to": EMPTY}, "latest", read_then_revert)["result"]
 
-    assert created["accessList"] == [{"address": EMPTY, "storageKeys": [word(1)]}]
+    assert created["accessList"] == [{"address": EMPTY, "storageKeys": [to_word(1)]}]
     assert created["error"] == "execution reverted"
 
 

@@ -1,4 +1,4 @@
-"""The facilitator over HTTP: every payment once, and nothing on the chain that would revert."""
+"""The facilitator of the development chain over HTTP: each payment once, and no reverted transaction."""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false
@@ -32,7 +32,7 @@ Pay = Callable[..., Body]
 Post = Callable[[str, Body], Body]
 Someone = Callable[[], Account]
 
-# a wallet with code: it takes its owner's signature with a byte in front, so that it is not 65 bytes long
+# a wallet with code: it accepts its owner's signature with a prefix byte, so that it is not 65 bytes long
 WALLET = """
 owner: address
 
@@ -63,22 +63,22 @@ def post(devchain: DevChain, http: httpx.Client) -> Post:
 
 
 @pytest.fixture
-def sent(w3: Web3) -> Callable[[], int]:
-    """How many transactions the facilitator has broadcast."""
+def count_sent(w3: Web3) -> Callable[[], int]:
+    """Function that returns the number of transactions of the facilitator."""
     return lambda: w3.eth.get_transaction_count(Web3.to_checksum_address(FACILITATOR_ACCOUNT.address))
 
 
-def test_it_offers_the_exact_scheme_on_this_chain_alone(devchain: DevChain, http: httpx.Client):
+def test_only_exact_scheme_on_this_chain_is_offered(devchain: DevChain, http: httpx.Client):
     supported = http.get(devchain.facilitator_url + "/supported").json()
 
     assert supported["kinds"] == [{"x402Version": 2, "scheme": "exact", "network": "eip155:84532"}]
     assert supported["signers"] == {"eip155:*": [FACILITATOR_ACCOUNT.address]}
 
 
-def test_a_payment_of_the_official_client_is_verified_and_settled(
-    devchain: DevChain, post: Post, pay: Pay, someone: Someone, shop: str
+def test_payment_of_official_client_is_verified_and_settled(
+    devchain: DevChain, post: Post, pay: Pay, take_account: Someone, shop: str
 ):
-    buyer = someone()
+    buyer = take_account()
     held, taken = devchain.token_balance(buyer.address), devchain.token_balance(shop)
     payment = pay(buyer)
 
@@ -95,25 +95,25 @@ def test_a_payment_of_the_official_client_is_verified_and_settled(
     assert devchain.is_authorization_used(buyer.address, nonce)
 
 
-def test_settling_twice_is_one_transaction_and_one_answer(
-    post: Post, pay: Pay, someone: Someone, sent: Callable[[], int]
+def test_second_settlement_returns_first_transaction(
+    post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int]
 ):
-    payment = pay(someone())
+    payment = pay(take_account())
 
     first = post("/settle", payment)
-    broadcast = sent()
+    broadcast = count_sent()
 
     assert post("/settle", payment) == first
-    assert sent() == broadcast
+    assert count_sent() == broadcast
     assert post("/verify", payment)["invalidReason"] == "invalid_exact_evm_nonce_already_used"
 
 
-def test_a_settled_nonce_under_other_terms_is_not_settled_again(
-    post: Post, pay: Pay, someone: Someone, sent: Callable[[], int]
+def test_settled_nonce_under_other_terms_is_not_settled_again(
+    post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int]
 ):
-    payment = pay(someone())
+    payment = pay(take_account())
     post("/settle", payment)
-    broadcast = sent()
+    broadcast = count_sent()
     signature = payment["paymentPayload"]["payload"]["signature"]
     payment["paymentPayload"]["payload"]["signature"] = signature[:-2] + (
         "00" if signature[-2:] == "1b" else "01"
@@ -122,50 +122,50 @@ def test_a_settled_nonce_under_other_terms_is_not_settled_again(
     again = post("/settle", payment)
 
     assert (again["success"], again["errorReason"]) == (False, "invalid_exact_evm_nonce_already_used")
-    assert sent() == broadcast
+    assert count_sent() == broadcast
 
 
-def test_twenty_settlements_of_one_payment_at_once_are_one_transaction(
-    post: Post, pay: Pay, someone: Someone, sent: Callable[[], int]
+def test_twenty_concurrent_settlements_are_one_transaction(
+    post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int]
 ):
-    payment = pay(someone())
-    broadcast = sent()
+    payment = pay(take_account())
+    broadcast = count_sent()
 
     with ThreadPoolExecutor(20) as threads:
         answers = list(threads.map(partial(post, "/settle"), [payment] * 20))
 
-    assert sent() == broadcast + 1
+    assert count_sent() == broadcast + 1
     assert answers == [answers[0]] * 20
     assert answers[0]["success"]
 
 
-def test_payments_of_many_buyers_at_once_are_all_settled(
-    devchain: DevChain, post: Post, pay: Pay, sent: Callable[[], int]
+def test_concurrent_payments_of_many_buyers_are_settled(
+    devchain: DevChain, post: Post, pay: Pay, count_sent: Callable[[], int]
 ):
     payments = [pay(buyer) for buyer in devchain.accounts]
-    broadcast = sent()
+    broadcast = count_sent()
 
     with ThreadPoolExecutor(10) as threads:
         answers = list(threads.map(partial(post, "/settle"), payments))
 
     assert all(answer["success"] for answer in answers)
     assert len({answer["transaction"] for answer in answers}) == 10
-    assert sent() == broadcast + 10
+    assert count_sent() == broadcast + 10
 
 
-def test_two_payments_that_only_one_balance_covers_are_one_transaction(
+def test_two_payments_over_balance_are_one_transaction(
     token: Contract,
     send: Callable[..., Any],
-    someone: Someone,
+    take_account: Someone,
     post: Post,
     pay: Pay,
-    sent: Callable[[], int],
+    count_sent: Callable[[], int],
 ):
     new = Wallet.create()
     buyer = Account(new.address, new.key.to_0x_hex())
-    send(someone(), token.functions.transfer(buyer.address, 15_000))
+    send(take_account(), token.functions.transfer(buyer.address, 15_000))
     payments = [pay(buyer) for _ in range(2)]
-    broadcast = sent()
+    broadcast = count_sent()
 
     with ThreadPoolExecutor(2) as threads:
         answers = list(threads.map(partial(post, "/settle"), payments))
@@ -173,7 +173,7 @@ def test_two_payments_that_only_one_balance_covers_are_one_transaction(
     assert sorted(answer["success"] for answer in answers) == [False, True]
     refused = next(answer for answer in answers if not answer["success"])
     assert refused["errorReason"] == "invalid_exact_evm_insufficient_balance"
-    assert sent() == broadcast + 1
+    assert count_sent() == broadcast + 1
 
 
 @pytest.mark.parametrize(
@@ -186,17 +186,17 @@ def test_two_payments_that_only_one_balance_covers_are_one_transaction(
         ({"nonce": "0x" + "ab" * 32}, "invalid_exact_evm_payload_signature"),
     ],
 )
-def test_a_payment_that_does_not_fit_is_refused_before_any_transaction(
-    post: Post, pay: Pay, someone: Someone, sent: Callable[[], int], changed: Body, reason: str
+def test_invalid_payment_is_refused_before_transaction(
+    post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int], changed: Body, reason: str
 ):
-    payment = pay(someone())
+    payment = pay(take_account())
     payment["paymentPayload"]["payload"]["authorization"].update(changed)
-    broadcast = sent()
+    broadcast = count_sent()
 
     settled = post("/settle", payment)
 
     assert post("/verify", payment)["invalidReason"] == settled["errorReason"] == reason
-    assert sent() == broadcast
+    assert count_sent() == broadcast
 
 
 @pytest.mark.parametrize("path", ["/verify", "/settle"])
@@ -212,7 +212,7 @@ def test_a_payment_that_does_not_fit_is_refused_before_any_transaction(
         b'{"x402Version": 2, "paymentPayload": {}, "paymentRequirements": {}}',
     ],
 )
-def test_a_malformed_body_is_a_client_error(devchain: DevChain, http: httpx.Client, path: str, body: bytes):
+def test_malformed_body_is_client_error(devchain: DevChain, http: httpx.Client, path: str, body: bytes):
     response = http.post(devchain.facilitator_url + path, content=body)
 
     assert response.status_code == 400
@@ -235,10 +235,10 @@ def test_a_malformed_body_is_a_client_error(devchain: DevChain, http: httpx.Clie
         {"authorization": {"validBefore": "\u0663"}},
     ],
 )
-def test_a_malformed_payment_is_a_client_error(
-    devchain: DevChain, http: httpx.Client, pay: Pay, someone: Someone, broken: Body
+def test_malformed_payment_is_client_error(
+    devchain: DevChain, http: httpx.Client, pay: Pay, take_account: Someone, broken: Body
 ):
-    payment = pay(someone())
+    payment = pay(take_account())
     payload = payment["paymentPayload"]
     payload["payload"]["authorization"].update(broken.get("authorization", {}))
     payload.update({name: value for name, value in broken.items() if name != "authorization"})
@@ -250,10 +250,10 @@ def test_a_malformed_payment_is_a_client_error(
 
 
 @pytest.mark.parametrize("changed", [{"network": "eip155:8453"}, {"scheme": "upto"}])
-def test_another_network_or_scheme_is_a_client_error(
-    devchain: DevChain, http: httpx.Client, pay: Pay, someone: Someone, changed: Body
+def test_other_network_or_scheme_is_client_error(
+    devchain: DevChain, http: httpx.Client, pay: Pay, take_account: Someone, changed: Body
 ):
-    payment = pay(someone())
+    payment = pay(take_account())
     for terms in (payment["paymentRequirements"], payment["paymentPayload"]["accepted"]):
         terms.update(changed)
 
@@ -262,13 +262,13 @@ def test_another_network_or_scheme_is_a_client_error(
     assert (response.status_code, response.json()["error"]) == (400, "unsupported_scheme")
 
 
-def test_a_wallet_with_code_pays_by_its_own_rule(
+def test_wallet_with_code_pays_by_own_rule(
     w3: Web3,
     token: Contract,
     devchain: DevChain,
     send: Callable[..., Any],
     post: Post,
-    someone: Someone,
+    take_account: Someone,
     terms: Callable[[int], Body],
     shop: str,
 ):
@@ -276,7 +276,7 @@ def test_a_wallet_with_code_pays_by_its_own_rule(
 
     vyper: Any = import_module("vyper")
     compiled = vyper.compile_code(WALLET, output_formats=["abi", "bytecode"])
-    owner = someone()
+    owner = take_account()
     factory = w3.eth.contract(abi=compiled["abi"], bytecode=compiled["bytecode"])
     wallet: str = send(owner, factory.constructor(owner.address))["contractAddress"]
     send(owner, token.functions.transfer(wallet, 10_000))
@@ -309,8 +309,8 @@ def test_a_wallet_with_code_pays_by_its_own_rule(
 
 
 @pytest.fixture
-def stumbling(devchain: DevChain) -> Iterator[DevChain]:
-    """A second facilitator, on a node that fails the first transaction it is sent."""
+def failing_devchain(devchain: DevChain) -> Iterator[DevChain]:
+    """A second facilitator, on a node that fails the first transaction."""
     stumbles = [True]
 
     async def endpoint(request: Request) -> Response:
@@ -327,14 +327,14 @@ def stumbling(devchain: DevChain) -> Iterator[DevChain]:
         yield running
 
 
-def test_a_failed_broadcast_leaves_no_gap_behind_it(
-    stumbling: DevChain, http: httpx.Client, pay: Pay, someone: Someone
+def test_failed_broadcast_leaves_no_nonce_gap(
+    failing_devchain: DevChain, http: httpx.Client, pay: Pay, take_account: Someone
 ):
     def settle(payment: Body) -> Body:
-        return http.post(stumbling.facilitator_url + "/settle", json=payment).json()
+        return http.post(failing_devchain.facilitator_url + "/settle", json=payment).json()
 
-    payment = pay(someone())
+    payment = pay(take_account())
 
     assert settle(payment)["success"] is False
     assert settle(payment)["success"] is True
-    assert settle(pay(someone()))["success"] is True
+    assert settle(pay(take_account()))["success"] is True

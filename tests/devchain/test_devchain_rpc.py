@@ -1,4 +1,4 @@
-"""The in-process chain as its clients see it: JSON-RPC, curl's way and web3.py's."""
+"""JSON-RPC of the in-process chain, called by curl-like requests and by web3.py."""
 
 import time
 from collections.abc import Callable
@@ -32,8 +32,8 @@ def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
     return rpc
 
 
-def transfer(account: Account, nonce: int, amount: int = 1) -> str:
-    """A signed transfer of tokens to the facilitator, raw."""
+def sign_transfer(account: Account, nonce: int, amount: int = 1) -> str:
+    """Return a signed raw transfer of tokens to the facilitator."""
     to_and_amount = FACILITATOR_ACCOUNT.address[2:].rjust(64, "0") + f"{amount:064x}"
     call: dict[str, Any] = {"to": TOKEN_ADDRESS, "data": "0xa9059cbb" + to_and_amount, "value": 0}
     fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}
@@ -41,16 +41,16 @@ def transfer(account: Account, nonce: int, amount: int = 1) -> str:
     return "0x" + signed.raw_transaction.hex()
 
 
-def next_nonce(rpc: Rpc, account: Account) -> int:
+def read_next_nonce(rpc: Rpc, account: Account) -> int:
     return int(rpc("eth_getTransactionCount", account.address, "pending")["result"], 16)
 
 
-def test_the_chain_says_it_is_base_sepolia(rpc: Rpc):
+def test_chain_id_is_base_sepolia(rpc: Rpc):
     assert rpc("eth_chainId") == {"jsonrpc": "2.0", "id": 7, "result": hex(CHAIN_ID)}
     assert rpc("net_version")["result"] == str(CHAIN_ID)
 
 
-def test_a_batch_is_answered_in_order(devchain: DevChain, http: httpx.Client):
+def test_batch_is_answered_in_order(devchain: DevChain, http: httpx.Client):
     batch = [{"jsonrpc": "2.0", "id": n, "method": "eth_chainId"} for n in (3, 1, 2)]
 
     answers = http.post(devchain.rpc_url, json=batch).json()
@@ -58,7 +58,7 @@ def test_a_batch_is_answered_in_order(devchain: DevChain, http: httpx.Client):
     assert [answer["id"] for answer in answers] == [3, 1, 2]
 
 
-def test_a_notification_has_no_answer(devchain: DevChain, http: httpx.Client):
+def test_notification_has_no_answer(devchain: DevChain, http: httpx.Client):
     response = http.post(devchain.rpc_url, json={"jsonrpc": "2.0", "method": "eth_chainId"})
 
     assert (response.status_code, response.content) == (204, b"")
@@ -67,11 +67,11 @@ def test_a_notification_has_no_answer(devchain: DevChain, http: httpx.Client):
 @pytest.mark.parametrize(
     ("body", "code"), [("{", -32700), ("[]", -32600), ("3", -32600), ('{"id": 1}', -32600)]
 )
-def test_what_is_not_a_request_is_an_error(devchain: DevChain, http: httpx.Client, body: str, code: int):
+def test_invalid_request_is_error(devchain: DevChain, http: httpx.Client, body: str, code: int):
     assert http.post(devchain.rpc_url, content=body).json()["error"]["code"] == code
 
 
-def test_an_unknown_method_is_an_error(rpc: Rpc):
+def test_unknown_method_is_error(rpc: Rpc):
     assert rpc("eth_mineGold")["error"]["code"] == -32601
 
 
@@ -85,12 +85,12 @@ def test_an_unknown_method_is_an_error(rpc: Rpc):
         ("eth_call", [{"to": TOKEN_ADDRESS, "data": "0x7"}, "latest"]),
     ],
 )
-def test_parameters_that_do_not_fit_are_an_error(rpc: Rpc, method: str, params: list[Any]):
+def test_invalid_parameters_are_error(rpc: Rpc, method: str, params: list[Any]):
     assert rpc(method, *params)["error"]["code"] == -32602
 
 
 @pytest.mark.parametrize("method", ["eth_call", "eth_estimateGas"])
-def test_a_revert_carries_its_reason_in_words_and_as_data(rpc: Rpc, method: str):
+def test_revert_has_reason_and_data(rpc: Rpc, method: str):
     overdraft = "0xa9059cbb" + FACILITATOR_ACCOUNT.address[2:].rjust(64, "0") + "1".rjust(64, "0")
 
     error = rpc(
@@ -103,10 +103,10 @@ def test_a_revert_carries_its_reason_in_words_and_as_data(rpc: Rpc, method: str)
     assert error_of_the_poor["message"] == "execution reverted: ERC20: transfer from the zero address"
 
 
-def test_a_transaction_is_mined_at_once_and_found_again(rpc: Rpc, someone: Someone):
-    account = someone()
+def test_transaction_is_mined_at_once_and_found(rpc: Rpc, take_account: Someone):
+    account = take_account()
 
-    sent = rpc("eth_sendRawTransaction", transfer(account, next_nonce(rpc, account)))["result"]
+    sent = rpc("eth_sendRawTransaction", sign_transfer(account, read_next_nonce(rpc, account)))["result"]
 
     mined = rpc("eth_getTransactionByHash", sent)["result"]
     receipt = rpc("eth_getTransactionReceipt", sent)["result"]
@@ -118,39 +118,39 @@ def test_a_transaction_is_mined_at_once_and_found_again(rpc: Rpc, someone: Someo
     assert by_number["transactions"] == [sent]
 
 
-def test_a_transaction_whose_nonce_is_ahead_waits_for_the_one_before(rpc: Rpc, someone: Someone):
-    account = someone()
-    nonce = next_nonce(rpc, account)
+def test_transaction_with_later_nonce_waits(rpc: Rpc, take_account: Someone):
+    account = take_account()
+    nonce = read_next_nonce(rpc, account)
 
-    early = rpc("eth_sendRawTransaction", transfer(account, nonce + 1))["result"]
+    early = rpc("eth_sendRawTransaction", sign_transfer(account, nonce + 1))["result"]
     waiting = rpc("eth_getTransactionByHash", early)["result"]
     assert waiting["blockNumber"] is None
     assert rpc("eth_getTransactionReceipt", early)["result"] is None
-    rpc("eth_sendRawTransaction", transfer(account, nonce))
+    rpc("eth_sendRawTransaction", sign_transfer(account, nonce))
 
     assert rpc("eth_getTransactionReceipt", early)["result"]["status"] == "0x1"
-    assert next_nonce(rpc, account) == nonce + 2
+    assert read_next_nonce(rpc, account) == nonce + 2
 
 
-def test_a_transaction_is_mined_only_once(rpc: Rpc, someone: Someone):
-    account = someone()
-    raw = transfer(account, next_nonce(rpc, account))
+def test_transaction_is_mined_once(rpc: Rpc, take_account: Someone):
+    account = take_account()
+    raw = sign_transfer(account, read_next_nonce(rpc, account))
     rpc("eth_sendRawTransaction", raw)
 
     assert "nonce too low" in rpc("eth_sendRawTransaction", raw)["error"]["message"]
 
 
-def test_a_transaction_for_another_chain_is_refused(rpc: Rpc, someone: Someone):
-    account = someone()
+def test_transaction_for_another_chain_is_refused(rpc: Rpc, take_account: Someone):
+    account = take_account()
     elsewhere = {"to": TOKEN_ADDRESS, "value": 0, "gas": 21_000, "gasPrice": 10**9, "nonce": 0, "chainId": 1}
     raw = Wallet.from_key(account.private_key).sign_transaction(elsewhere).raw_transaction
 
     assert "is for chain 1" in rpc("eth_sendRawTransaction", "0x" + raw.hex())["error"]["message"]
 
 
-def test_logs_are_found_by_address_event_and_block(rpc: Rpc, someone: Someone):
-    account = someone()
-    sent = rpc("eth_sendRawTransaction", transfer(account, next_nonce(rpc, account)))["result"]
+def test_logs_are_found_by_address_event_and_block(rpc: Rpc, take_account: Someone):
+    account = take_account()
+    sent = rpc("eth_sendRawTransaction", sign_transfer(account, read_next_nonce(rpc, account)))["result"]
     receipt = rpc("eth_getTransactionReceipt", sent)["result"]
     event, sender, _ = receipt["logs"][0]["topics"]
     block = {"fromBlock": receipt["blockNumber"], "toBlock": receipt["blockNumber"]}
@@ -163,29 +163,29 @@ def test_logs_are_found_by_address_event_and_block(rpc: Rpc, someone: Someone):
     assert rpc("eth_getLogs", {"topics": [None, event], **block})["result"] == []
 
 
-def test_the_past_can_still_be_read(rpc: Rpc, someone: Someone):
-    account = someone()
+def test_past_states_can_be_read(rpc: Rpc, take_account: Someone):
+    account = take_account()
     call = {"to": TOKEN_ADDRESS, "data": "0x70a08231" + account.address[2:].rjust(64, "0")}
     before = rpc("eth_blockNumber")["result"]
     held = int(rpc("eth_call", call, before)["result"], 16)
 
-    rpc("eth_sendRawTransaction", transfer(account, next_nonce(rpc, account), 25))
+    rpc("eth_sendRawTransaction", sign_transfer(account, read_next_nonce(rpc, account), 25))
 
     assert int(rpc("eth_call", call, before)["result"], 16) == held
     assert int(rpc("eth_call", call, "latest")["result"], 16) == held - 25
 
 
-def test_gas_is_cheap_and_stays_so(rpc: Rpc):
+def test_gas_price_stays_low(rpc: Rpc):
     history = rpc("eth_feeHistory", "0x4", "latest", [50])["result"]
 
     assert set(history["baseFeePerGas"]) == {"0x7"}
     assert int(rpc("eth_gasPrice")["result"], 16) < 10**9
 
 
-def test_web3_needs_to_be_told_nothing_about_fees_or_gas(
-    w3: Web3, token: Contract, send: Callable[..., Any], someone: Someone
+def test_web3_needs_no_fee_or_gas_arguments(
+    w3: Web3, token: Contract, send: Callable[..., Any], take_account: Someone
 ):
-    account = someone()
+    account = take_account()
 
     receipt = send(account, token.functions.transfer(FACILITATOR_ACCOUNT.address, 1))
 
@@ -194,18 +194,18 @@ def test_web3_needs_to_be_told_nothing_about_fees_or_gas(
 
 
 @pytest.mark.extended
-def test_the_clock_stays_with_the_walls_over_150_quick_transactions(rpc: Rpc, someone: Someone):
-    account = someone()
-    first = next_nonce(rpc, account)
+def test_clock_keeps_wall_time_over_150_transactions(rpc: Rpc, take_account: Someone):
+    account = take_account()
+    first = read_next_nonce(rpc, account)
 
     for nonce in range(first, first + 150):
-        rpc("eth_sendRawTransaction", transfer(account, nonce))
+        rpc("eth_sendRawTransaction", sign_transfer(account, nonce))
 
     latest = rpc("eth_getBlockByNumber", "latest", WITH_HASHES)["result"]
     assert abs(int(latest["timestamp"], 16) - time.time()) < 3
 
 
-def test_a_call_on_a_chain_that_stood_idle_runs_at_the_time_it_is_now():
+def test_call_on_idle_chain_uses_current_time():
     now = 1_000_000_000.0
     tells_the_time = GenesisAccount(code=bytes.fromhex("4260005260206000f3"))
     chain = EvmChain(CHAIN_ID, {TOKEN_ADDRESS: tells_the_time}, clock=lambda: now)

@@ -1,4 +1,4 @@
-"""The token by itself: what it takes, and with what words it refuses."""
+"""The token contract of the development chain: accepted calls, and revert reasons."""
 
 import time
 from collections.abc import Callable
@@ -30,7 +30,7 @@ TERMS = [
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-def signed(account: Account, primary_type: str, message: dict[str, Any]) -> tuple[int, bytes, bytes]:
+def sign_message(account: Account, primary_type: str, message: dict[str, Any]) -> tuple[int, bytes, bytes]:
     fields = TERMS if "value" in message else [("authorizer", "address"), ("nonce", "bytes32")]
     domain = {"name": "USDC", "version": "2", "chainId": CHAIN_ID, "verifyingContract": TOKEN_ADDRESS}
     types = {primary_type: [{"name": name, "type": kind} for name, kind in fields]}
@@ -38,23 +38,23 @@ def signed(account: Account, primary_type: str, message: dict[str, Any]) -> tupl
     return signature.v, signature.r.to_bytes(32, "big"), signature.s.to_bytes(32, "big")
 
 
-def terms(account: Account, to: str, nonce: int, **changed: int) -> dict[str, Any]:
+def build_terms(account: Account, to: str, nonce: int, **changed: int) -> dict[str, Any]:
     message: dict[str, Any] = {"from": account.address, "to": to, "value": 10_000}
     window = {"validAfter": 0, "validBefore": int(time.time()) + 60}
     return message | window | {"nonce": nonce.to_bytes(32, "big")} | changed
 
 
-def authorized(token: Contract, account: Account, message: dict[str, Any]) -> Any:
-    signature = signed(account, "TransferWithAuthorization", message)
+def authorize(token: Contract, account: Account, message: dict[str, Any]) -> Any:
+    signature = sign_message(account, "TransferWithAuthorization", message)
     return token.functions[TRANSFER](*message.values(), *signature)
 
 
 @pytest.mark.extended
-def test_the_source_compiles_to_exactly_the_committed_artefact():
+def test_source_compiles_to_committed_artefact():
     assert compile_token() == load_artefact()
 
 
-def test_the_accounts_are_those_of_the_well_known_mnemonic():
+def test_accounts_are_of_well_known_mnemonic():
     Wallet.enable_unaudited_hdwallet_features()
     derived = [Wallet.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{i}") for i in range(10)]
 
@@ -64,29 +64,29 @@ def test_the_accounts_are_those_of_the_well_known_mnemonic():
     assert Wallet.from_key(FACILITATOR_ACCOUNT.private_key).address == FACILITATOR_ACCOUNT.address
 
 
-def test_ten_thousand_tokens_are_all_there_are(token: Contract):
+def test_total_supply_is_ten_thousand_tokens(token: Contract):
     assert token.functions.totalSupply().call() == 10_000_000000
     assert token.functions.decimals().call() == 6
 
 
-def test_each_buyer_starts_with_a_thousand(token: Contract):
+def test_each_buyer_has_thousand_tokens(token: Contract):
     held = [token.functions.balanceOf(buyer.address).call(block_identifier=0) for buyer in BUYER_ACCOUNTS]
 
     assert held == [1_000_000000] * 10
 
 
-def test_the_signing_domain_is_that_of_usdc_on_base_sepolia(token: Contract):
+def test_signing_domain_is_usdc_on_base_sepolia(token: Contract):
     domain = token.functions.DOMAIN_SEPARATOR().call()
 
     assert domain.hex() == "71f17a3b2ff373b803d70a5a07c046c1a2bc8e89c09ef722fcb047abe94c9818"
 
 
-def test_an_authorized_transfer_moves_the_tokens_once(
-    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+def test_authorized_transfer_moves_tokens_once(
+    token: Contract, send: Send, take_account: Someone, shop: str, devchain: DevChain
 ):
-    buyer = someone()
+    buyer = take_account()
     held, taken = devchain.token_balance(buyer.address), devchain.token_balance(shop)
-    transfer = authorized(token, buyer, terms(buyer, shop, 1))
+    transfer = authorize(token, buyer, build_terms(buyer, shop, 1))
 
     receipt = send(FACILITATOR_ACCOUNT, transfer)
 
@@ -100,12 +100,12 @@ def test_an_authorized_transfer_moves_the_tokens_once(
         transfer.call()
 
 
-def test_the_events_of_an_authorized_transfer_are_its_use_and_the_transfer(
-    token: Contract, send: Send, someone: Someone, shop: str
+def test_authorized_transfer_emits_use_then_transfer(
+    token: Contract, send: Send, take_account: Someone, shop: str
 ):
-    buyer = someone()
+    buyer = take_account()
 
-    receipt = send(FACILITATOR_ACCOUNT, authorized(token, buyer, terms(buyer, shop, 2)))
+    receipt = send(FACILITATOR_ACCOUNT, authorize(token, buyer, build_terms(buyer, shop, 2)))
 
     (used,) = token.events.AuthorizationUsed().process_receipt(receipt, errors=_discard())
     (moved,) = token.events.Transfer().process_receipt(receipt, errors=_discard())
@@ -121,40 +121,40 @@ def test_the_events_of_an_authorized_transfer_are_its_use_and_the_transfer(
         ({"value": 10**15}, "ERC20: transfer amount exceeds balance"),
     ],
 )
-def test_what_cannot_be_settled_is_refused_in_circles_words(
-    token: Contract, someone: Someone, shop: str, changed: dict[str, int], words: str
+def test_unsettleable_payment_has_circles_reason(
+    token: Contract, take_account: Someone, shop: str, changed: dict[str, int], words: str
 ):
-    buyer = someone()
+    buyer = take_account()
 
     with pytest.raises(ContractLogicError, match=words):
-        authorized(token, buyer, terms(buyer, shop, 3, **changed)).call()
+        authorize(token, buyer, build_terms(buyer, shop, 3, **changed)).call()
 
 
-def test_a_signature_for_another_amount_is_invalid(token: Contract, someone: Someone, shop: str):
-    buyer = someone()
-    message = terms(buyer, shop, 4)
-    signature = signed(buyer, "TransferWithAuthorization", message)
+def test_signature_for_another_amount_is_invalid(token: Contract, take_account: Someone, shop: str):
+    buyer = take_account()
+    message = build_terms(buyer, shop, 4)
+    signature = sign_message(buyer, "TransferWithAuthorization", message)
 
     with pytest.raises(ContractLogicError, match="FiatTokenV2: invalid signature"):
         token.functions[TRANSFER](*(message | {"value": 1}).values(), *signature).call()
 
 
-def test_the_mirror_image_of_a_signature_is_invalid(token: Contract, someone: Someone, shop: str):
-    buyer = someone()
-    message = terms(buyer, shop, 5)
-    v, r, s = signed(buyer, "TransferWithAuthorization", message)
+def test_mirrored_signature_is_invalid(token: Contract, take_account: Someone, shop: str):
+    buyer = take_account()
+    message = build_terms(buyer, shop, 5)
+    v, r, s = sign_message(buyer, "TransferWithAuthorization", message)
     mirrored = (ORDER - int.from_bytes(s, "big")).to_bytes(32, "big")
 
     with pytest.raises(ContractLogicError, match="ECRecover: invalid signature 's' value"):
         token.functions[TRANSFER](*message.values(), 55 - v, r, mirrored).call()
 
 
-def test_a_canceled_authorization_can_no_longer_be_used(
-    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+def test_canceled_authorization_cannot_be_used(
+    token: Contract, send: Send, take_account: Someone, shop: str, devchain: DevChain
 ):
-    buyer = someone()
+    buyer = take_account()
     nonce = (6).to_bytes(32, "big")
-    cancellation = signed(buyer, "CancelAuthorization", {"authorizer": buyer.address, "nonce": nonce})
+    cancellation = sign_message(buyer, "CancelAuthorization", {"authorizer": buyer.address, "nonce": nonce})
 
     receipt = send(
         FACILITATOR_ACCOUNT, token.functions.cancelAuthorization(buyer.address, nonce, *cancellation)
@@ -163,15 +163,15 @@ def test_a_canceled_authorization_can_no_longer_be_used(
     assert len(token.events.AuthorizationCanceled().process_receipt(receipt)) == 1
     assert devchain.is_authorization_used(buyer.address, "0x" + nonce.hex())
     with pytest.raises(ContractLogicError, match="authorization is used or canceled"):
-        authorized(token, buyer, terms(buyer, shop, 6)).call()
+        authorize(token, buyer, build_terms(buyer, shop, 6)).call()
 
 
-def test_only_the_payee_may_receive_with_an_authorization(
-    token: Contract, send: Send, someone: Someone, devchain: DevChain
+def test_only_payee_may_receive_with_authorization(
+    token: Contract, send: Send, take_account: Someone, devchain: DevChain
 ):
-    buyer, seller = someone(), someone()
-    message = terms(buyer, seller.address, 7)
-    signature = signed(buyer, "ReceiveWithAuthorization", message)
+    buyer, seller = take_account(), take_account()
+    message = build_terms(buyer, seller.address, 7)
+    signature = sign_message(buyer, "ReceiveWithAuthorization", message)
     received = token.functions.receiveWithAuthorization(*message.values(), *signature)
     held = devchain.token_balance(seller.address)
 
@@ -182,10 +182,10 @@ def test_only_the_payee_may_receive_with_an_authorization(
     assert devchain.token_balance(seller.address) == held + 10_000
 
 
-def test_an_allowance_is_what_may_be_taken(
-    token: Contract, send: Send, someone: Someone, shop: str, devchain: DevChain
+def test_allowance_limits_transfers(
+    token: Contract, send: Send, take_account: Someone, shop: str, devchain: DevChain
 ):
-    owner, spender = someone(), someone()
+    owner, spender = take_account(), take_account()
     taken = devchain.token_balance(shop)
 
     approval = send(owner, token.functions.approve(spender.address, 500))
@@ -198,7 +198,7 @@ def test_an_allowance_is_what_may_be_taken(
         token.functions.transferFrom(owner.address, shop, 101).call({"from": spender.address})
 
 
-def test_what_the_token_does_not_know_is_refused(w3: Web3):
+def test_unknown_function_is_refused(w3: Web3):
     with pytest.raises(ContractLogicError):
         w3.eth.call({"to": Web3.to_checksum_address(TOKEN_ADDRESS), "data": HexStr("0xdeadbeef")})
 

@@ -1,4 +1,4 @@
-"""Opening and closing the whole, on each kind of node."""
+"""`open_devchain`: opening and closing chain and facilitator, on each kind of node."""
 
 import os
 import shutil
@@ -22,12 +22,12 @@ Pay = Callable[..., dict[str, Any]]
 ANVIL = os.environ.get("CENTGATE_TEST_ANVIL") or shutil.which("anvil")
 
 
-def test_the_chain_in_this_process_knows_what_it_is(devchain: DevChain):
+def test_in_process_chain_describes_itself(devchain: DevChain):
     assert devchain.kind == "in-process EVM"
     assert (devchain.chain_id, devchain.token, len(devchain.accounts)) == (84532, TOKEN_ADDRESS, 10)
 
 
-def test_nothing_is_left_listening_after_it_is_closed(http: httpx.Client):
+def test_closed_chain_does_not_listen(http: httpx.Client):
     with open_devchain() as running:
         assert http.get(running.facilitator_url + "/supported").status_code == 200
 
@@ -37,7 +37,7 @@ def test_nothing_is_left_listening_after_it_is_closed(http: httpx.Client):
         call_rpc(running.rpc_url, "eth_chainId")
 
 
-def test_two_chains_do_not_know_of_each_other(devchain: DevChain, http: httpx.Client, pay: Pay, shop: str):
+def test_two_chains_are_independent(devchain: DevChain, http: httpx.Client, pay: Pay, shop: str):
     with open_devchain() as other:
         payment = pay(other.accounts[0])
 
@@ -59,42 +59,45 @@ def test_chain_is_prepared_before_serving():
         assert running.token_balance(running.accounts[0].address) == 1_000_000000
 
 
-def test_a_port_in_use_is_said(devchain: DevChain):
+def test_port_in_use_is_reported(devchain: DevChain):
     port = int(devchain.facilitator_url.rsplit(":", 1)[1])
 
     with pytest.raises(OSError, match="in use"), open_devchain(facilitator_port=port):
         pass
 
 
-def test_a_node_that_has_the_token_is_used_as_it_is(devchain: DevChain, shop: str):
+def test_node_with_token_is_used_unchanged(devchain: DevChain, shop: str):
     with open_devchain(rpc=devchain.rpc_url) as same:
         assert same.kind == "given node"
         assert same.token_balance(shop) == devchain.token_balance(shop)
 
 
-def test_a_node_that_is_not_there_cannot_be_used():
+def test_unreachable_node_is_error():
     with pytest.raises(DevNodeError, match="did not answer"), open_devchain(rpc="http://127.0.0.1:9"):
         pass
 
 
-def test_a_node_of_another_chain_cannot_be_used():
-    with serve_app(_node({"eth_chainId": "0x1"}), 0) as url, pytest.raises(DevNodeError, match="is chain 1,"):
+def test_node_of_another_chain_is_error():
+    with (
+        serve_app(_serve_node({"eth_chainId": "0x1"}), 0) as url,
+        pytest.raises(DevNodeError, match="is chain 1,"),
+    ):
         install_token(url)
 
 
-def test_a_public_node_cannot_be_used():
-    node = _node({"eth_chainId": "0x14a34", "eth_getCode": "0x60"})
+def test_public_node_is_error():
+    node = _serve_node({"eth_chainId": "0x14a34", "eth_getCode": "0x60"})
     with serve_app(node, 0) as url, pytest.raises(DevNodeError, match="refused hardhat_setCode"):
         install_token(url)
 
 
-def test_an_anvil_that_does_not_start_is_said():
+def test_failing_anvil_start_is_reported():
     with pytest.raises(DevNodeError, match="does not start"), open_devchain(anvil="/nowhere/anvil"):
         pass
 
 
 @pytest.mark.skipif(ANVIL is None, reason="no anvil on PATH and CENTGATE_TEST_ANVIL is unset")
-def test_anvil_is_prepared_and_settled_on_in_the_same_way(http: httpx.Client, pay: Pay, shop: str):
+def test_anvil_is_prepared_and_settles(http: httpx.Client, pay: Pay, shop: str):
     with open_devchain(anvil=ANVIL) as running:
         assert running.kind == "anvil"
         assert [running.token_balance(account.address) for account in running.accounts] == [1_000_000000] * 10
@@ -114,16 +117,16 @@ def test_anvil_is_prepared_and_settled_on_in_the_same_way(http: httpx.Client, pa
         call_rpc(running.rpc_url, "eth_chainId")
 
 
-def test_importing_it_imports_no_chain_and_no_web3():
+def test_import_loads_no_chain_or_web3():
     code = (
         "import sys, centgate.devchain.devnet; print({'eth', 'web3', 'x402', 'uvicorn'} & set(sys.modules))"
     )
 
-    assert _output(code) == ("set()\n", "")
+    assert _run_code(code) == ("set()\n", "")
 
 
 @pytest.mark.extended
-def test_it_prints_and_logs_nothing_of_its_own(tmp_path: Path):
+def test_opening_prints_and_logs_nothing(tmp_path: Path):
     code = """
 import json, logging, urllib.request
 from centgate.devchain.devnet import open_devchain
@@ -140,11 +143,11 @@ with open_devchain() as running:
     assert answer["success"] is False, answer
 """
 
-    assert _output(code) == ("", "")
+    assert _run_code(code) == ("", "")
 
 
-def _node(answers: dict[str, str]) -> Any:
-    """A node that knows these methods alone."""
+def _serve_node(answers: dict[str, str]) -> Any:
+    """Serve a node that knows these methods only."""
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import JSONResponse, Response
@@ -161,6 +164,6 @@ def _node(answers: dict[str, str]) -> Any:
     return Starlette(routes=[Route("/", endpoint, methods=["POST"])])
 
 
-def _output(code: str) -> tuple[str, str]:
+def _run_code(code: str) -> tuple[str, str]:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""Stand-ins of exchanges: published interfaces, and maths that gives nothing away."""
+"""Simulated exchanges: published interfaces, and formulas that lose no money."""
 
 import re
 from typing import Any
@@ -41,16 +41,16 @@ def balance(exchanges: Exchanges, token: str, holder: str = OPERATOR.address) ->
     return exchanges.operator.read(token, "balanceOf(address)", holder)
 
 
-def outputs(token_in: str, token_out: str, amount: int) -> tuple[int, int]:
-    """The two amounts that `swap` of a pair of v2 takes: out of token0, and out of token1."""
+def order_outputs(token_in: str, token_out: str, amount: int) -> tuple[int, int]:
+    """Return the two amounts that `swap` of a v2 pair takes: out of token0, and out of token1."""
     return (amount, 0) if token_out.lower() < token_in.lower() else (0, amount)
 
 
-def event(signature: str) -> bytes:
+def hash_event(signature: str) -> bytes:
     return keccak(signature.encode())
 
 
-def topics(mined: Any) -> list[bytes]:
+def list_topics(mined: Any) -> list[bytes]:
     return [log.topics[0].to_bytes(32, "big") for log in mined.receipt.logs]
 
 
@@ -84,14 +84,18 @@ def test_v2_pair_swaps_by_formula(exchanges: Exchanges, token: str, v2_pair: str
     swap = "swap(uint256,uint256,address,bytes)"
 
     with pytest.raises(ContractFailed, match="UniswapV2: K"):
-        exchanges.operator.send(v2_pair, swap, *outputs(weth, token, out + 1), BUYER_ACCOUNTS[1].address, b"")
-    mined = exchanges.operator.send(v2_pair, swap, *outputs(weth, token, out), BUYER_ACCOUNTS[1].address, b"")
+        exchanges.operator.send(
+            v2_pair, swap, *order_outputs(weth, token, out + 1), BUYER_ACCOUNTS[1].address, b""
+        )
+    mined = exchanges.operator.send(
+        v2_pair, swap, *order_outputs(weth, token, out), BUYER_ACCOUNTS[1].address, b""
+    )
 
     assert balance(exchanges, token, BUYER_ACCOUNTS[1].address) == out
-    assert topics(mined) == [
-        event("Transfer(address,address,uint256)"),
-        event("Sync(uint112,uint112)"),
-        event("Swap(address,uint256,uint256,uint256,uint256,address)"),
+    assert list_topics(mined) == [
+        hash_event("Transfer(address,address,uint256)"),
+        hash_event("Sync(uint112,uint112)"),
+        hash_event("Swap(address,uint256,uint256,uint256,uint256,address)"),
     ]
 
 
@@ -140,8 +144,8 @@ def test_solidly_pool_swaps_as_quoted(exchanges: Exchanges, kind: str, sold: str
     more = out + (10**12 if sold == "six" else 1)
 
     with pytest.raises(ContractFailed, match="K"):
-        exchanges.operator.send(pool, swap, *outputs(token_in, token_out, more), buyer, b"")
-    exchanges.operator.send(pool, swap, *outputs(token_in, token_out, out), buyer, b"")
+        exchanges.operator.send(pool, swap, *order_outputs(token_in, token_out, more), buyer, b"")
+    exchanges.operator.send(pool, swap, *order_outputs(token_in, token_out, out), buyer, b"")
 
     assert balance(exchanges, token_out, buyer) == out
     fair = amount * 10**12 if token_in == six else amount // 10**12
@@ -261,7 +265,7 @@ def test_permit2_approval_can_be_locked(exchanges: Exchanges, token: str):
 
     assert (granted, left) == ((50, 2_000_000_000, 0), (0, 2_000_000_000, 0))
     # the hashes of the published events
-    assert [hashed.hex() for hashed in topics(approved) + topics(locked)] == [
+    assert [hashed.hex() for hashed in list_topics(approved) + list_topics(locked)] == [
         "da9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b",
         "89b1add15eff56b3dfe299ad94e01f2b52fbcb80ae1a3baea6ae8c04cb2b98a4",
     ]
@@ -295,7 +299,7 @@ def test_permit2_signature_counts_once(exchanges: Exchanges, token: str):
     pull = ("transferFrom(address,address,uint160,address)", OPERATOR.address, spender.address, 30, token)
     Deployer(exchanges.operator.chain, spender).send(ETHEREUM.permit2, *pull)
 
-    assert topics(mined)[0].hex() == "c6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
+    assert list_topics(mined)[0].hex() == "c6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
     assert balance(exchanges, token, spender.address) == 30
     pair = (OPERATOR.address, token, spender.address)
     assert exchanges.operator.read(ETHEREUM.permit2, ask, *pair, returns="uint160,uint48,uint48")[0] == 40
