@@ -1,8 +1,8 @@
-"""Run other people's tools on a development deployment, and print one table of what they say.
+"""Run other people's tools on a development deployment, and print one table of their results.
 
-    .venv/bin/python tests/ecosystem/check_ecosystem.py [--only NAME]... [--markdown] [--list]
+.venv/bin/python tests/ecosystem/check_ecosystem.py [--only NAME]... [--markdown] [--list]
 
-Exits with 1 if a tool is not content; its output goes to standard error. Packages come from npm and PyPI, in
+Exits with 1 if a tool fails; its output goes to standard error. Packages come from npm and PyPI, in
 the versions of `package.json` and `requirements.txt`, and stay in `node_modules/` and in uv's cache.
 """
 
@@ -44,7 +44,7 @@ QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool said."""
+    """Result of a tool."""
 
     tool: Tool
     content: bool
@@ -53,7 +53,7 @@ class ToolResult:
 
     @property
     def summary(self) -> str:
-        """Return the word for its result, with the figures of a program of ours."""
+        """Return the word for the result, with the figures of a program in `programs/`."""
         lines = self.output.strip().splitlines()
         has_figures = self.tool.commands[-1].startswith(("node {programs}", "python {programs}"))
         figures = lines[-1] if lines and has_figures else ""
@@ -62,7 +62,7 @@ class ToolResult:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Return the cells of its row."""
+        """Return the cells of the tool's row."""
         version = read_versions()[self.tool.package]
         return self.tool.name, version, self.tool.checks, self.summary, f"{self.seconds:.0f}"
 
@@ -167,7 +167,7 @@ def run_tool(tool: Tool, deployment: Deployment) -> ToolResult:
 
 def build_command(tool: Tool, command: str, deployment: Deployment) -> list[str]:
     """Return the words of a command, with the deployment's addresses, in the environment of its package."""
-    words = {**deployment.words, "programs": str(HERE / "programs")}
+    words = {**deployment.placeholders, "programs": str(HERE / "programs")}
     split = [word.format_map(words) for word in shlex.split(command)]
     if tool.registry == "npm" or split[0] == "tsc":
         return split
@@ -208,7 +208,7 @@ def _run(command: list[str], folder: Path) -> tuple[int, str]:
 
 
 def _report(result: ToolResult) -> ToolResult:
-    """Print the output of a tool that is not content."""
+    """Print the output of a tool that failed."""
     print(f"{result.tool.name}: {result.summary} ({result.seconds:.0f} s)", file=sys.stderr)
     if not result.content:
         print(result.output, file=sys.stderr)
@@ -224,7 +224,7 @@ def render_text(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
 
 
 def update_page(page: str, rows: Iterable[tuple[str, ...]]) -> str:
-    """Return the page with these rows in its table, and the rows of all other tools as they were."""
+    """Return the page with these rows in its table, and the rows of all other tools unchanged."""
     table = _TABLE.search(page)
     lines = table[0].splitlines() if table else []
     by_name = {line.split(" | ")[0].removeprefix("| "): line for line in lines[2:]}

@@ -24,20 +24,20 @@ HELPERS = {"@sparticuz/chromium", "@x402/evm", "playwright-core", "typescript", 
 """Packages of npm that programs and compilations need beside a tool."""
 
 
-def test_every_tool_is_pinned_and_every_pin_is_a_tool() -> None:
+def test_pinned_packages_are_declared_tools() -> None:
     used = {tool.package for tool in TOOLS}
 
     assert used == {*NPM, *PYPI} - HELPERS
     assert all(re.fullmatch(r"\d+(\.\d+)+", version) for version in (*NPM.values(), *PYPI.values()))
 
 
-def test_names_of_tools_are_unique_in_a_registry() -> None:
+def test_tool_names_are_unique_in_registry() -> None:
     names = [(tool.registry, tool.name) for tool in TOOLS]
 
     assert len(set(names)) == len(names)
 
 
-def test_the_lock_has_the_pinned_versions_and_names_no_registry() -> None:
+def test_lock_has_pinned_versions_and_no_registry() -> None:
     packages = LOCK["packages"]
 
     assert packages[""]["dependencies"] == NPM
@@ -45,12 +45,12 @@ def test_the_lock_has_the_pinned_versions_and_names_no_registry() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: f"{tool.registry} {tool.name}")
-def test_commands_name_programs_that_exist(tool: Tool) -> None:
+def test_commands_name_existing_programs(tool: Tool) -> None:
     for program in re.findall(r"{programs}/(\S+)", " ".join(tool.commands)):
         assert (HERE / "programs" / program).is_file()
 
 
-def test_the_page_has_a_row_for_every_tool() -> None:
+def test_page_has_row_for_every_tool() -> None:
     rows = re.findall(
         r"^\| (\S.*?) \| (\S+) \| .+ \| (clean.*|not clean) \| \d+ \|$", PAGE.read_text(), re.MULTILINE
     )

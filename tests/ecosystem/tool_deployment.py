@@ -1,4 +1,4 @@
-"""A development deployment with its website, and what the tools of `ecosystem_tools.py` read of it."""
+"""A development deployment with its website, and the inputs of the tools in `ecosystem_tools.py`."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Deployment:
     """Private key of a payer with test money."""
 
     @property
-    def words(self) -> dict[str, str]:
-        """What a command's words in braces stand for."""
+    def placeholders(self) -> dict[str, str]:
+        """Values of the words in braces in commands."""
         return {name: str(getattr(self, name)) for name in self.__dataclass_fields__} | {"root": str(ROOT)}
 
 
@@ -56,7 +56,7 @@ def open_deployment(folder: Path, environment: Mapping[str, str]) -> Generator[D
         "CENTGATE_OPERATOR": OPERATOR,
         "CENTGATE_PORT": "0",
         "CENTGATE_RECEIPT_KEY": RECEIPT_KEY,
-        # nothing answers there, but both searches are described as available
+        # unreachable, but both searches are described as available
         "CENTGATE_SEARXNG_URL": f"http://127.0.0.1:{_find_free_port()}",
         "CENTGATE_SITE_URL": f"http://127.0.0.1:{site_port}",
     }
@@ -77,7 +77,7 @@ def open_deployment(folder: Path, environment: Mapping[str, str]) -> Generator[D
 
 @contextmanager
 def _serve(command: list[str | Path], settings: Mapping[str, str]) -> Generator[str]:
-    """Run a `centgate` command until the block ends; yields the URL it reports. Raises RuntimeError."""
+    """Run a `centgate` command, and yield the URL it reports; stop it at the end. Raises RuntimeError."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
     with (
         subprocess.Popen(

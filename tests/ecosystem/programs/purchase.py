@@ -1,4 +1,4 @@
-"""The purchase that every program makes: a verdict about a host that is on the phishing list."""
+"""The purchase of every program: a verdict about a host that is on the phishing list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENVIRONMENT = {"CENTGATE_WALLET_KEY": KEY}
 
 
 def report(listed: Sized, bought: Sized, answer: object) -> None:
-    """Print what was listed and bought. Raises AssertionError if that is not every tool and the verdict."""
+    """Print the listed tools and the answer. Raises AssertionError if a tool or the verdict is missing."""
     assert len(listed) == len(bought) > 1
     assert "blocked" in str(answer), answer
     print(f"{len(listed)} tools, 1 answer")

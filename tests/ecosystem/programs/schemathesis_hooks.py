@@ -1,4 +1,4 @@
-"""Requests that schemathesis does not judge by the schema alone."""
+"""Requests that schemathesis cannot check by the schema alone."""
 
 from __future__ import annotations
 
