@@ -81,7 +81,7 @@ async def measure_console(console: Console, folder: Path, payment_count: int) ->
 
 
 def move_to_last_month(file: Path) -> None:
-    """Set the times of all payments to the last month: the period that the console's overview sums up."""
+    """Set the times of all payments to the last month: the period of the console's overview."""
     with sqlite3.connect(file) as connection:
         now = time.time()
         connection.execute(f"UPDATE payments SET created_at = {now} - (id * 7919) % {MONTH}")

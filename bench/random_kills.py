@@ -60,7 +60,7 @@ async def run_on_database(
 ) -> None:
     """Run one crash test, audit the journal, and print a report.
 
-    Raises BrokenPromise if the journal and the chain disagree.
+    Raises GuaranteeViolation if the journal and the chain disagree.
     """
     kind = database_url.partition(":")[0]
     seller, first_block = to_checksum_address("0x" + secrets.token_hex(20)), read_block_number(chain)

@@ -123,7 +123,7 @@ def test_output_of_commands_in_operating_is_current() -> None:
 def test_demonstration_is_current(demonstration: str) -> None:
     page = read_page(demo_docs.PAGE)
 
-    assert demo_docs.without_package_index(page) == demo_docs.without_package_index(demonstration)
+    assert demo_docs.remove_package_index_step(page) == demo_docs.remove_package_index_step(demonstration)
 
 
 def test_readme_shows_eight_lines_of_demonstration() -> None:

@@ -58,7 +58,7 @@ class Counts:
     words: int = 0
 
     def figure(self, name: str) -> float:
-        """Return the figure that is held against the limit."""
+        """Return the figure that is compared with the limit."""
         if name == "readme":
             return len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
         found = len(self.findings[name])

@@ -37,7 +37,7 @@ _IMPORT: Final = re.compile(r'^import\s[^"]*"(\.[^"]+)";', re.MULTILINE)
 
 
 class CompilationFailed(Exception):
-    """The compiler found errors or warnings; the message has them all."""
+    """The compiler found errors or warnings, which the message lists."""
 
 
 def find_sources(folders: Iterable[Path]) -> list[Path]:
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _read_with_imports(source: Path) -> dict[str, str]:
-    """Return a source and what it imports, by path relative to the source's folder."""
+    """Return a source and its imports, by path relative to the source's folder."""
     contents: dict[str, str] = {}
     names = [source.name]
     while names:

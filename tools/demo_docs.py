@@ -1,6 +1,6 @@
-"""Write docs/demo.md: the output of `centgate demo`, without what differs in each run.
+"""Write docs/demo.md: the output of `centgate demo`, without the values that differ in each run.
 
-    .venv/bin/python tools/demo_docs.py
+.venv/bin/python tools/demo_docs.py
 
 Step 7 reads documentation from a package index, so the index must be reachable.
 """
@@ -59,7 +59,7 @@ def normalize(output: str) -> str:
     return "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
 
 
-def without_package_index(page: str) -> str:
+def remove_package_index_step(page: str) -> str:
     """Return the page without the step that depends on a package index."""
     return PACKAGE_INDEX_STEP.sub("", page)
 

@@ -282,7 +282,7 @@ def _bullet(text: str) -> str:
 def _comment(*paragraphs: str) -> str:
     """Return a TSDoc comment of wrapped paragraphs; empty without text."""
     wrapped = [each if "\n" in each else fill(each, COMMENT_WIDTH) for each in paragraphs if each]
-    # what would end the comment, or be read as a tag
+    # text that would end the comment, or be parsed as a tag
     text = "\n\n".join(wrapped).replace("*/", "*\\/").replace("@", "\\@")
     text = text.replace("{", "\\{").replace("}", "\\}")
     if not text:

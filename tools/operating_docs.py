@@ -1,8 +1,8 @@
 """Update the transcripts in docs/operating.md by running their commands on a journal of four payments.
 
-    .venv/bin/python tools/operating_docs.py
+.venv/bin/python tools/operating_docs.py
 
-A transcript is a `console` block whose first line is `$ centgate …`. What follows that line is the command's
+A transcript is a `console` block whose first line is `$ centgate …`. The lines after it are the command's
 output.
 """
 

@@ -65,7 +65,7 @@ def render_table(entries: tuple[Entry, ...], folder: str = "") -> str:
     """Return the table of services; `folder` is where their pages are."""
     rows = "".join(
         f"| [{entry['slug']}]({folder}{entry['slug']}.md) | {_cell(entry['summary'])} | {entry['price']} | "
-        f"{_without_key(entry)} |\n"
+        f"{_describe_key_need(entry)} |\n"
         for entry in entries
     )
     return f"| service | what it does | price | works without a key |\n| --- | --- | --- | --- |\n{rows}"
@@ -118,7 +118,7 @@ def render_service(entry: Entry) -> str:
             f"| price | {entry['price']} a call |",
             f"| category | {CATEGORIES[entry['category']]} |",
             f"| cache TTL | {_describe_ttl(entry['cacheSeconds'])} |",
-            f"| works without a key | {_without_key(entry)} |",
+            f"| works without a key | {_describe_key_need(entry)} |",
             "",
             *_render_sources(entry),
             *_render_request(entry),
@@ -237,7 +237,7 @@ def _response_example(document: Mapping[str, Any], path: str) -> Any:
     return success["content"]["application/json"]["example"]
 
 
-def _without_key(entry: Entry) -> str:
+def _describe_key_need(entry: Entry) -> str:
     """Return "yes", or "no" with the sources of which one must be configured."""
     ready = {source["name"] for source in entry["sources"] if source["configured"]}
     able = [provider for provider in entry["providers"] if provider["role"] in ("primary", "fallback")]
