@@ -39,7 +39,7 @@ FREE = {
     "/livez": "application/json",
     "/readyz": "application/json",
 }
-"""The free routes that are described, with the type of what they answer."""
+"""Described free routes, with the media type of their responses."""
 SIGNED_IN = {"/payments", "/payments/{transaction}"}
 """Routes that show a wallet its payments."""
 PROOFS = ("0x" + "1f" * 65, "0x" + "2e" * 65)

@@ -74,7 +74,7 @@ VOCABULARY: dict[str, Any] = {
     "terms": TERMS,
     "headers": HEADERS,
 }
-"""What a plan may say, by its keys; each header may be left out."""
+"""Allowed values of a plan, by its keys; each header may be left out."""
 
 
 def build_reply(

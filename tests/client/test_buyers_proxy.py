@@ -12,7 +12,7 @@ from centgate.client.settings import BuyerSettings
 from centgate.client.sync_client import Centgate
 
 NOWHERE = "http://nowhere.local:8402"
-"""An API that only a proxy finds."""
+"""URL of an API that resolves only through a proxy."""
 
 
 def test_sync_client_uses_configured_proxy(hostile: HostileApi, monkeypatch: pytest.MonkeyPatch) -> None:

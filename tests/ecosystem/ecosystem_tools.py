@@ -19,12 +19,12 @@ class Tool:
     package: str
     checks: str
     commands: tuple[str, ...]
-    """Run one after the other in an empty folder."""
+    """Commands, which run one after the other in an empty folder."""
     unwanted: str | None = None
-    """Regular expression, by lines, of what a content tool does not print, such as warnings."""
+    """Regular expression, by lines, of output that means failure, such as warnings."""
     registry: Registry = "npm"
     label: str | None = None
-    """Its name, where it is not its package."""
+    """Name of the tool, if it is not the name of its package."""
 
     @property
     def name(self) -> str:

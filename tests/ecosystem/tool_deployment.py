@@ -31,7 +31,7 @@ class Deployment:
     api: str
     site: str
     openapi: Path
-    """Its OpenAPI document."""
+    """OpenAPI document of the API."""
     wheel: Path
     npm_package: Path
     """The packed TypeScript client."""

@@ -65,7 +65,7 @@ class JournalAudit:
     charged: int
     """Number of payments whose money has moved."""
     open: int
-    """Those of them that are still open in the journal."""
+    """Number of these payments that are still open in the journal."""
 
 
 @dataclass

@@ -64,7 +64,7 @@ CLOSED_PORT = "http://127.0.0.1:9"
 TIMEOUT = 30.0
 SHORT_TIMEOUT = 0.1
 PATIENCE = 8
-"""Times that a client sends a payment again at the end, when nothing fails any more."""
+"""Maximum number of resubmissions at the end, when nothing fails."""
 WINDOW = 300
 """Seconds that authorizations are valid for."""
 
@@ -130,9 +130,9 @@ class Statistics:
     answers: int = 0
     outcomes: Counter[str] = field(default_factory=Counter[str])
     copied: Counter[str] = field(default_factory=Counter[str])
-    """By configuration: authorizations that were presented beside another seller's use of them."""
+    """Authorizations that were presented although another seller used them, by configuration."""
     beyond: Counter[str] = field(default_factory=Counter[str])
-    """By configuration: answers for such authorizations, beyond those that were paid for."""
+    """Unpaid answers for such authorizations, by configuration."""
 
     def describe(self) -> str:
         """Return the counts in lines."""
@@ -434,11 +434,11 @@ class World:
         if configuration != "own recipients":
             self.facilitators[1], self.seconds[1] = self.facilitators[0], self.seconds[0]
         self.misplaced: list[str] = []
-        """Presentations to another facilitator than the one that has the payment."""
+        """Submissions to another facilitator than the one that has the payment."""
         self.holders: dict[tuple[int, Nonce], str] = {}
-        """By journal and payment, the only facilitator that may have it."""
+        """The only facilitator that may have a payment, by journal and payment."""
         self.recipients = ["0x" + f"{number:040x}" for number in (0xA1, 0xA2, 0xEE)]
-        """Of the two deployments, and one that sells nothing."""
+        """Recipients of the two deployments, and one that sells nothing."""
         self._names = count(1)
         self._mine_after: int | None = None
         for node in self.nodes:
@@ -455,14 +455,14 @@ class World:
             ),
         ]
         self.deliveries: dict[tuple[int, Nonce], Delivery] = {}
-        """By journal and payment."""
+        """Deliveries by journal and payment."""
         self.spent_elsewhere: dict[Nonce, int] = {}
-        """Payments that bought something of another seller with the same recipient, and their blocks."""
+        """Payments to another seller with the same recipient, and their blocks."""
         self.known_block: dict[tuple[int, Nonce], int | None] = {}
-        """By journal and payment, the block that its nodes showed when the payment first came."""
+        """Newest block of the nodes at the first submission, by journal and payment."""
         self.is_violated = False
         self.own: list[Authorization] = []
-        """What the thief has signed."""
+        """Authorizations that the thief has signed."""
 
     def _violation(self, message: str) -> Violation:
         """Return the error for a violated invariant, and end all further checks."""

@@ -136,7 +136,7 @@ class Chain:
         self.used_at: dict[Nonce, int] = {}
         """The block in which a nonce was used or cancelled."""
         self.payments: dict[Nonce, Payment] = {}
-        """Transfers that were mined."""
+        """Mined transfers."""
 
     @property
     def height(self) -> int:
@@ -242,15 +242,15 @@ class Node:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self.lag = 0
-        """Blocks that it is behind."""
+        """Number of blocks that the node lags behind."""
         self.safe_lag = 2
         """Blocks between its newest and its safe block."""
         self.down = False
         self.lie: Lie | None = None
         self.lie_to = ""
-        """The recipient of the payments that it invents."""
+        """Recipient of the payments that the node invents."""
         self.asked: Callable[[], None] = lambda: None
-        """Called before each question."""
+        """Callback before each request."""
 
     @property
     def height(self) -> int:
@@ -359,7 +359,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 _ZERO, _ONE = "0x" + "0" * 64, "0x" + "0" * 63 + "1"
 _INVENTED: dict[str, Nonce] = {}
-"""Transactions that lying nodes have invented, and the nonces that they spend."""
+"""Transactions that lying nodes have invented, and the nonces of their transfers."""
 
 
 def _invent_logs(node: Node, _result: Any, params: list[Any]) -> Any:

@@ -19,9 +19,9 @@ NONCE_USED = "invalid_exact_evm_nonce_already_used"
 UNKNOWN_HASH = "0x" + "ab" * 32
 
 Sent = Literal["no", "mempool", "mined", "reverted", "late"]
-"""What becomes of the transfer before the answer: `late` is broadcast after it, if at all."""
+"""Fate of the transfer before the answer: a `late` one is broadcast after the answer, or never."""
 Named = Literal["nothing", "right", "unknown", "other succeeded", "other reverted"]
-"""The transaction that an answer names."""
+"""Transaction that an answer names."""
 Reply = tuple[int, Any]
 """Status and JSON; status 0 hangs up."""
 
@@ -35,7 +35,7 @@ class Plan:
     sent: Sent = "no"
     named: Named = "nothing"
     repeated: Literal["no", "mempool", "mined"] = "no"
-    """What became of the first of two POSTs, if a proxy repeats it; the answer is that to the second."""
+    """Fate of the first POST if a proxy repeats it; the answer is that of the second one."""
 
 
 HONEST = Plan()
@@ -102,7 +102,7 @@ PLANS = (
     tuple(doubtful_plans()),
     tuple(repeated_plans()),
 )
-"""By kind, each of which is as likely."""
+"""Plans by kind; each kind has the same probability."""
 CERTAIN_REASONS = frozenset(name for name, reason in SETTLE_REASONS.items() if reason.certainty != "in_doubt")
 assert frozenset(CERTAIN) <= CERTAIN_REASONS
 assert not CERTAIN_REASONS & frozenset(IN_DOUBT)
@@ -115,15 +115,15 @@ class SimulatedFacilitator:
         self.chain = chain
         self.plans: list[Plan] = []
         self.late: list[Authorization] = []
-        """Transfers that it will broadcast after its answer."""
+        """Transfers to be broadcast after their answer."""
         self.asked: list[Nonce] = []
-        """The payments of all presentations."""
+        """Payments of all submissions."""
         self.different_bytes: list[Nonce] = []
-        """Payments that were presented again with other bytes while their outcome was open."""
+        """Payments that were resubmitted with other bytes while their outcome was open."""
         self._repeats_success = repeats_success
         self._settled: dict[Nonce, str] = {}
         self._presented: dict[tuple[int, Nonce], bytes] = {}
-        """What was first presented, by journal and payment."""
+        """First submission, by journal and payment."""
 
     def next_plan(self) -> Plan:
         """Return the plan of the next submission."""

@@ -58,9 +58,9 @@ class SkewedServer:
     settings: Settings
     client: httpx.Client
     young: dict[str, Any]
-    """A payment whose answer was stored just before it started."""
+    """A payment whose answer was stored just before the server started."""
     old: dict[str, Any]
-    """One whose answer need not be kept any longer."""
+    """A payment whose answer is past its retention."""
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

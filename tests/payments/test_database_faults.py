@@ -32,7 +32,7 @@ from centgate.settings import ProviderSettings, Settings
 
 PATIENCE = 40.0
 LATEST = 30.0
-"""Seconds in which an answer must come, whatever the database does."""
+"""Maximum seconds until a response, whatever the database does."""
 UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
 
 
@@ -203,7 +203,7 @@ ENTRIES = {
     "settled": b"\0\0\0\x07settled",
     "delivered": b'"category":"Liquid Staking"',
 }
-"""What is sent with an entry and with no other: a value after its length, or a part of an answer."""
+"""Bytes that only one kind of write contains: a value after its length, or a part of an answer."""
 
 
 def answer_slowly(_asked: RecordedRequest) -> tuple[int, Any]:

@@ -29,7 +29,7 @@ class ScriptedServer:
     """HTTP server that gives each request the next of its replies, and records the requests."""
 
     says: list[bytes | None]
-    """None: nothing, until the other side hangs up."""
+    """Replies in order; for None the server waits until the client disconnects."""
     hangs_up: bool = False
     url: str = ""
     requests: list[bytes] = field(default_factory=list[bytes])

@@ -48,7 +48,7 @@ SEARCH = "/services/neuralweb/search"
 SLUG = "neuralweb-search"
 PHISHING = "phishing-check"
 OPTIONAL = {definitions.CACHE_UP.name, definitions.CACHE_FAILURES.name}
-"""Not there without a shared cache."""
+"""Metrics that exist only with a shared cache."""
 
 LIMITS = ("address", "payment", "payer")
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

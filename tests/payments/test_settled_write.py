@@ -223,7 +223,7 @@ async def test_unwritten_settlement_is_open(
 async def test_journal_error_replaces_service_error(
     journal: Journal, store: WatchedStore, payment: Payment
 ) -> None:
-    """A buyer must not be told that the payment is settled if the journal does not have the settlement."""
+    """No response may report a settlement that the journal does not have."""
 
     async def fail() -> None:
         async with journal.claim(payment, ORDER) as claim:

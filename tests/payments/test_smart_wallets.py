@@ -22,7 +22,7 @@ from centgate.server import run_in_thread
 from centgate.settings import Settings
 
 Sign = Callable[[dict[str, Any]], bytes]
-"""Makes a signature for an authorization."""
+"""Function that signs an authorization."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from centgate.signing.assets import USDC
 from centgate.signing.evm import to_checksum_address
 
 MOST = 6144
-"""Bytes of header that every client and proxy in use reads."""
+"""Header size in bytes that every common client and proxy accepts."""
 
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 

@@ -41,10 +41,10 @@ class FlakyStore:
         self.deaf = False
         """True if each unit is repeated after it was completed."""
         self.failing: list[Exception] = []
-        """Raised when the next units are through."""
+        """Errors to raise after the next units are complete."""
         self.runs = 0
         self.ended = 0
-        """Number of units that were completed."""
+        """Number of completed units."""
         self.reads_hang = False
 
     async def run(self, unit: UnitFactory[T]) -> T:

@@ -50,7 +50,7 @@ class TwoChains:
 
     @property
     def assets(self) -> dict[str, Asset]:
-        """The tokens by network, as clients are told of them."""
+        """The tokens by network, in the format of the clients' settings."""
         return {
             network: Asset(chain.token, TOKEN_NAME, TOKEN_VERSION) for network, chain in self.chains.items()
         }

@@ -70,7 +70,7 @@ class Outbox:
         return read_payment(header, build_terms(phishing_check, self.settings), at)
 
     async def send(self) -> None:
-        """Send what is due, with the first sender."""
+        """Send the due events with the first sender."""
         while await self.senders[0].send_due():
             pass
 

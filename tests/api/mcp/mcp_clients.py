@@ -17,7 +17,7 @@ MODES = {"2026-07-28": "auto", "2025-11-25": "legacy"}
 PAYMENT, RECEIPT = "x402/payment", "x402/payment-response"
 TOKEN = "0x" + "a1" * 20
 POOL, PAIR = "pool-snapshot", {"chain": "base", "tokenAddress": TOKEN}
-"""A request for which the API of fixture `unlisted` has no data."""
+"""A request for which the API of the fixture `no_data_client` has no data."""
 ConnectClient = Callable[[httpx.Client], Client]
 Payload = dict[str, Any]
 
