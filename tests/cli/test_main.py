@@ -384,8 +384,8 @@ def test_printed_environment_replaces_payments_of_operator(start: Start, own: di
     (line,) = (line for line in running.said if line.strip().startswith("export "))
     settings = dict(word.split("=", 1) for word in shlex.split(line)[1:])
 
-    listed = run("payments", "list", **(own | settings))
-    checked = run("doctor", "--only", "facilitator-fallback", "--json", **(own | settings))
+    listed = run_command("payments", "list", **(own | settings))
+    checked = run_command("doctor", "--only", "facilitator-fallback", "--json", **(own | settings))
 
     assert (listed.returncode, listed.stderr) == (0, "centgate: no payment was presented yet\n")
     assert json.loads(checked.stdout)["checks"][0]["status"] == "skipped"

@@ -154,7 +154,9 @@ def test_table_fits_terminal(tmp_path: Path, width: int) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    rows = [old_payment_row(each, network=network) for each, network in enumerate(("eip155:8453", "eip155:42161"))]
+    rows = [
+        old_payment_row(each, network=network) for each, network in enumerate(("eip155:8453", "eip155:42161"))
+    ]
     insert_now(url, payments=rows)
     commands = (("list",), ("refund-list",), ("summary",), ("totals", "--by", "payer"))
 
@@ -171,7 +173,9 @@ def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> 
 
 def test_totals_by_network_have_each_network_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
-    insert_now(url, payments=[old_payment_row(1, network="eip155:8453"), old_payment_row(2, network="eip155:42161")])
+    insert_now(
+        url, payments=[old_payment_row(1, network="eip155:8453"), old_payment_row(2, network="eip155:42161")]
+    )
 
     table = run_payments_command("totals", "--by", "network", url=url).stdout
 

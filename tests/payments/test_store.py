@@ -262,7 +262,7 @@ async def test_fast_statements_run_in_loop_on_slow_disk(
         ran_in.append(threading.current_thread())
         yield from insert_worker("another")
 
-    meter = Committers()
+    meter = CommitRecorder()
     store = SqliteStore(f"sqlite:///{tmp_path / 'journal.db'}", meter)
     await store.run(partial(insert_worker, "the first, which opens the file"))
     await store.run(note_thread)

@@ -337,7 +337,7 @@ def test_operator_commands_support_both_networks(world: TwoChains, tmp_path: Pat
 
 def test_audit_findings_name_their_network(world: TwoChains, served: httpx.Client, tmp_path: Path) -> None:
     for network in (FIRST, SECOND):
-        settle_directly(world, sign_on(served, network, Buyer(8)))
+        settle_directly(world, sign_on_network(served, network, Buyer(8)))
 
     table = run_command(world, tmp_path, "payments", "audit")
 
@@ -351,7 +351,7 @@ def test_reconcile_uses_a_node_for_each_network(
     facilitator.usually = reply_with(500, "out of order")
     settings = world.build_settings(tmp_path, facilitator_url=facilitator.url, providers=DEAD_NODES)
     with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=60) as client:
-        payments = [sign_on(client, network, Buyer(9)) for network in (FIRST, SECOND)]
+        payments = [sign_on_network(client, network, Buyer(9)) for network in (FIRST, SECOND)]
         assert {pay(client, each).status_code for each in payments} == {502}
     for payment in payments:
         settle_directly(world, payment)
