@@ -127,7 +127,7 @@ async def test_unconfirmed_claim_is_released_for_another_server(
     store.failing.append(JournalUnavailable(OSError("gone")))
     with pytest.raises(JournalUnavailable):
         async with one.claim_unresolved(payment.key) if doubted else one.claim(payment, ORDER):
-            pytest.fail("it was not heard")
+            pytest.fail("the claim was confirmed")
 
     await one.heartbeat()
 
