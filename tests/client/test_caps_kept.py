@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -14,7 +15,7 @@ from hostile import SLUG, HostileApi, PlannedResponse, error_response
 from shopping import OpenClient
 
 from centgate.client.async_client import AsyncCentgate
-from centgate.client.caps import Caps, SignedAmounts
+from centgate.client.caps import Caps, SignedAmounts, Spent
 from centgate.client.errors import BuyerError, CapExceeded, LedgerUnwritable
 from centgate.client.ledger import Ledger
 from centgate.client.responses import Answer
@@ -127,3 +128,12 @@ async def test_refused_payment_counts(
 def test_cap_must_be_amount(usd: str) -> None:
     with pytest.raises(ValueError, match="amount in US dollars"):
         Caps(per_call=Decimal(usd))
+
+
+def test_caps_are_read_from_texts_and_numbers() -> None:
+    given: dict[str, Any] = {"total": "$1", "per_hour": 5, "per_day": 0.5}
+
+    caps = Caps(**given)
+
+    assert (caps.total, caps.per_hour, caps.per_day) == (Decimal(1), Decimal(5), Decimal("0.5"))
+    assert caps.objection(Decimal("0.02"), spent=Spent()) is None

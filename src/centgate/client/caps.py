@@ -12,6 +12,17 @@ PER_CALL_OPTION = "`Caps.per_call`, CENTGATE_CAP_PER_CALL"
 """Options that set the cap per call, unless a call or a command has its own."""
 
 
+def parse_dollars(amount: Decimal | str | float) -> Decimal:
+    """Parse an amount in US dollars, such as `0.02` or `$0.02`. Raises ValueError."""
+    try:
+        usd = Decimal(str(amount).removeprefix("$"))
+    except InvalidOperation:
+        usd = Decimal("NaN")
+    if not usd.is_finite() or usd < 0:
+        raise ValueError(f"an amount in US dollars is expected, such as 0.02, not {str(amount)[:40]!r}")
+    return usd
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """US dollars that a wallet has signed for, as its ledger counts them."""
@@ -26,7 +37,7 @@ class Spent:
 class Caps:
     """Spending caps in US dollars: per call, and per wallet in total and over time, as its ledger counts.
 
-    The hour and the day end now. None is no cap over that time.
+    The hour and the day end now. None is no cap over that time. Amounts may be given as texts or numbers too.
     """
 
     per_call: Decimal = Decimal("0.02")
@@ -35,9 +46,9 @@ class Caps:
     per_day: Decimal | None = None
 
     def __post_init__(self) -> None:
-        for cap in (self.per_call, self.total, self.per_hour, self.per_day):
-            if cap is not None and (not cap.is_finite() or cap < 0):
-                raise ValueError(f"a cap is an amount in US dollars, not {cap}")
+        for name in ("per_call", "total", "per_hour", "per_day"):
+            if (cap := getattr(self, name)) is not None:
+                object.__setattr__(self, name, parse_dollars(cap))
 
     def objection(self, usd: Decimal, *, spent: Spent, option: str = PER_CALL_OPTION) -> str | None:
         """Return why an amount may not be signed after what was spent; None if it may.
@@ -76,17 +87,6 @@ DEFAULT_CAPS = Caps()
 class _SignedAmount:
     usd: Decimal
     time: datetime
-
-
-def parse_dollars(amount: Decimal | str | float) -> Decimal:
-    """Parse an amount in US dollars, such as `0.02` or `$0.02`. Raises ValueError."""
-    try:
-        usd = Decimal(str(amount).removeprefix("$"))
-    except InvalidOperation:
-        usd = Decimal("NaN")
-    if not usd.is_finite() or usd < 0:
-        raise ValueError(f"an amount in US dollars is expected, such as 0.02, not {str(amount)[:40]!r}")
-    return usd
 
 
 class SignedAmounts:
