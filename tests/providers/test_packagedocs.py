@@ -951,11 +951,12 @@ async def query_until_built(
     packagedocs: PackageDocs, library_id: str, topic: str = "dip", tokens: int = 1000
 ) -> list[DocSnippet]:
     """Return the answer, waiting if the first build of the index exceeds a request's time."""
-    while True:
-        try:
-            return await packagedocs.query_docs(library_id, topic, tokens)
-        except ProviderTimeout:
-            continue
+    async with asyncio.timeout(300):
+        while True:
+            try:
+                return await packagedocs.query_docs(library_id, topic, tokens)
+            except ProviderTimeout:
+                continue
 
 
 def damage_index(folder: Path) -> None:
