@@ -48,11 +48,13 @@ def test_provider_has_rate_and_timeout(monkeypatch: Environment) -> None:
 
 
 @pytest.mark.parametrize("what", ["PER_MINUTE", "TIMEOUT"])
-@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf", "0.5"])
+@pytest.mark.parametrize("value", ["0", "-1", "many", "nan", "inf", "0.5", "2000000"])
 def test_invalid_rate_or_timeout_is_refused_by_name(monkeypatch: Environment, what: str, value: str) -> None:
     monkeypatch.setenv(f"CENTGATE_GOPLUS_{what}", value)
 
-    with pytest.raises(ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is not a number of 1 or more"):
+    with pytest.raises(
+        ValueError, match=f"CENTGATE_GOPLUS_{what}: '{value}' is not a number from 1 to 1,000,000"
+    ):
         Settings()
 
 

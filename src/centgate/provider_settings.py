@@ -32,7 +32,7 @@ def _parse_positive(value: str) -> float:
     except ValueError:
         number = 0
     if not 1 <= number <= 1_000_000:
-        raise ValueError(f"{value[:40]!r} is not a number of 1 or more")
+        raise ValueError(f"{value[:40]!r} is not a number from 1 to 1,000,000")
     return number
 
 
