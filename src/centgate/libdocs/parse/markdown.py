@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from centgate.libdocs.parse import rst
 from centgate.libdocs.parse.chunk import Chunk
@@ -16,6 +15,10 @@ from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.languages import normalize_language
 from centgate.libdocs.parse.sections import PageBlock, PageSection, build_chunks
 from centgate.libdocs.parse.text_split import trim_blank_lines
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _FENCE = re.compile(r"[ \t>]*(?:[-*+] |\d+[.)] )?(?P<mark>`{3,}|~{3,})[^`]*$")
 _ADMONITION = re.compile(
@@ -65,7 +68,14 @@ _SKIPPED_DIRECTIVES = (
 )
 MAX_PARAGRAPH = 150_000
 """Maximum characters of a paragraph; the parser's time for hostile ones grows with the square of this."""
-_READER = MarkdownIt("commonmark", {"maxNesting": 12}).enable("table").disable("html_block")
+
+
+@cache
+def _open_parser() -> MarkdownIt:
+    """Return the parser of CommonMark with tables."""
+    from markdown_it import MarkdownIt  # late: only processes that build an index need it
+
+    return MarkdownIt("commonmark", {"maxNesting": 12}).enable("table").disable("html_block")
 
 
 def split_markdown(document: PackageDocument) -> list[Chunk]:
@@ -80,7 +90,7 @@ def parse_sections(markdown: str) -> list[PageSection]:
     if front:
         markdown = "\n" * front[0].count("\n") + markdown[front.end() :]
     walker = _TokenWalker(_strip_inline(title[1].strip(" \t\r'\"")) if title else None)
-    walker.walk(_READER.parse(_to_commonmark(markdown)))
+    walker.walk(_open_parser().parse(_to_commonmark(markdown)))
     return [section for section in walker.sections if section.blocks]
 
 
@@ -127,7 +137,7 @@ class _TokenWalker:
         self.sections = [PageSection(self._heading_trail(), 1)]
 
     def walk(self, tokens: Sequence[Token]) -> None:
-        for before, token in pairwise([Token("", "", 0), *tokens]):
+        for before, token in pairwise([*tokens[:1], *tokens]):  # the first one opens a block
             match token.type:
                 case "fence" | "code_block":
                     self._add_code(token)
@@ -221,7 +231,7 @@ class _TokenWalker:
 
 
 def _strip_inline(markdown: str) -> str:
-    return "".join(map(_render_inline, _READER.parseInline(markdown.strip()))).strip()
+    return "".join(map(_render_inline, _open_parser().parseInline(markdown.strip()))).strip()
 
 
 def _render_inline(token: Token) -> str:
