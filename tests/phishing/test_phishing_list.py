@@ -295,6 +295,7 @@ def test_shipped_list_is_printed() -> None:
 
     assert load_shipped().id in result.output
     assert "2022-04-19" in result.output
+    assert "DBAD" in result.output
 
 
 def test_invalid_snapshot_is_reported_by_show(tmp_path: Path) -> None:

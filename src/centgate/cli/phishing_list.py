@@ -27,6 +27,7 @@ from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.published import HOTLIST, LEAD, PUBLISHED_LISTS, parse_list_urls
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (
+    SHIPPED_LICENCE,
     ImportedList,
     Snapshot,
     import_list,
@@ -153,10 +154,12 @@ def show(
         exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
         exit_with_error(str(error))
+    licence = None if file else SHIPPED_LICENCE
     if as_json:
-        print(json.dumps({"id": snapshot.id, **snapshot.header.model_dump(mode="json")}))
+        members = snapshot.header.model_dump(mode="json")
+        print(json.dumps({"id": snapshot.id, **members, "licence": members["licence"] or licence}))
     else:
-        Console(markup=False).print(format_snapshot(snapshot))
+        Console(markup=False).print(format_snapshot(snapshot, licence))
 
 
 def is_iso_date(text: str) -> bool:
@@ -181,7 +184,8 @@ def print_report(imported: ImportedList, out: Path) -> None:
     console.print(f"written to {out}", highlight=False)
 
 
-def format_snapshot(snapshot: Snapshot) -> Table:
+def format_snapshot(snapshot: Snapshot, licence: str | None = None) -> Table:
+    """Return a table of the header; `licence` is that of a list whose file does not state one."""
     header = snapshot.header
     table = Table(show_header=False)
     table.add_column()
@@ -190,7 +194,7 @@ def format_snapshot(snapshot: Snapshot) -> Table:
         "source": header.source,
         "date": header.date or "not stated",
         "version": header.version or "not stated",
-        "licence": header.licence or "not stated",
+        "licence": header.licence or licence or "not stated",
         "fetched": f"{header.fetched_at} from {header.url}" if header.fetched_at else "no",
         "id": snapshot.id,
         "allowlist": f"{header.allowlist:,}",

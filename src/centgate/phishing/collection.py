@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from centgate.phishing.detector import MatchedList, PhishingDetector, PhishingVerdict, Status
 from centgate.phishing.homograph import HomographIndex
 from centgate.phishing.published import ListName
 from centgate.phishing.rules import PhishingRules
-from centgate.phishing.snapshot import Snapshot, SnapshotHeader
+from centgate.phishing.snapshot import SHIPPED_LICENCE, Snapshot, SnapshotHeader
 from centgate.phishing.url import WebAddress
 
 Risk = Literal["high", "medium", "low", "unknown"]
-
-SHIPPED_LICENCE: Final = "DBAD"
 
 
 class ListVerdict(NamedTuple):

@@ -25,9 +25,11 @@ from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array
 
 FORMAT: Final = 1
 SHIPPED_FILE: Final = "data/phishing-list.xz"
-# a window of 8 MiB, which decompression also needs; the higher presets need 64
+SHIPPED_LICENCE: Final = "DBAD"
+"""Licence of the shipped list, whose file does not state it."""
 OPTIONAL_FIELDS: Final = ("licence", "url", "fetched_at", "updated_seconds")
 """Fields of the header that a snapshot of a published package lacks."""
+# a window of 8 MiB, which decompression also needs; the higher presets need 64
 COMPRESSION: Final = 6 | lzma.PRESET_EXTREME
 
 
