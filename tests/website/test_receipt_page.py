@@ -60,7 +60,8 @@ def empty_form(receipt_page: tuple[Page, list[str]]) -> Generator[Page]:
     page, wrong = receipt_page
     page.locator("#check-form").evaluate("form => form.reset()")
     yield page
-    assert wrong == []
+    # a browser may ask for the icon long after everything else
+    assert [each for each in wrong if "/favicon." not in each] == []
 
 
 def encode_header(message: Any) -> str:
