@@ -15,6 +15,7 @@ import httpx2
 from centgate.api.mpp_discovery import SECURITY_SCHEME
 from centgate.client import catalog
 from centgate.client.base_url import is_private_host
+from centgate.client.caps import parse_dollars
 from centgate.client.catalog import (
     CatalogUnavailable,
     Health,
@@ -266,7 +267,7 @@ def join_labels(providers: Sequence[ServiceProvider], conjunction: str) -> str:
 
 def parse_price(service: ServiceDetail) -> Decimal:
     """Return the price of a call in US dollars."""
-    return Decimal(service.price.removeprefix("$"))
+    return parse_dollars(service.price)
 
 
 def read_snapshot(api: str, site: str | None) -> ApiSnapshot:
