@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from centgate_process import run_centgate
 from pydantic import ValidationError
 from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
@@ -446,8 +445,9 @@ def test_every_line_of_example_can_be_enabled(tmp_path: Path) -> None:
 def run_command(*arguments: str) -> str:
     """Return the output of a command without settings."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
-    command = [sys.executable, "-m", "centgate", *arguments]
-    return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
+    result = run_centgate([*arguments], env=clean)
+    result.check_returncode()
+    return result.stdout
 
 
 def test_phishing_lists_are_fetched_for_real_payments_only(tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from buyer import ApiFactory
+from centgate_process import run_centgate
 
 from centgate.api.app import create_routes
 from centgate.api.wellknown_files import (
@@ -189,11 +188,8 @@ def test_invalid_folder_ends_start_with_message(folder: Path, trouble: str, work
         given = folder / "file.txt"
         given.write_text("x")
     environment = {**os.environ, "CENTGATE_WELL_KNOWN": str(given)}
-    command = [sys.executable, "-m", "centgate", "serve", "--port", "0", "--workers", workers]
 
-    done = subprocess.run(
-        command, cwd=folder.parent, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_centgate(["serve", "--port", "0", "--workers", workers], env=environment, cwd=folder.parent)
 
     assert done.returncode == 1
     assert "CENTGATE_WELL_KNOWN: " in done.stderr

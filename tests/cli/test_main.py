@@ -24,6 +24,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, decode_header
+from centgate_process import CentgateProcess
 from eth_account import Account
 from typer import Context
 from typer.core import TyperGroup
@@ -43,7 +44,7 @@ PAYER = re.compile(r"^  (0x[0-9a-fA-F]{40})  (0x[0-9a-f]{64})$")
 class RunningCommand:
     """A command that keeps running, and its output up to the `ready` line."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: CentgateProcess) -> None:
         self._process = process
         self._lines: Queue[str] = Queue()
         threading.Thread(target=self._read_output, daemon=True).start()
@@ -75,16 +76,10 @@ Start = Callable[..., RunningCommand]
 @contextmanager
 def open_starter() -> Generator[Start]:
     """Yield a function that starts the command and waits until it is ready; stop all at the end."""
-    processes: list[subprocess.Popen[str]] = []
+    processes: list[CentgateProcess] = []
 
     def begin(*arguments: str, **settings: str) -> RunningCommand:
-        process = subprocess.Popen(
-            [*CENTGATE, *arguments],
-            env={**os.environ, **settings},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        process = CentgateProcess([*arguments], env={**os.environ, **settings})
         processes.append(process)
         return RunningCommand(process)
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from centgate_process import run_centgate
+
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
 TIMEOUT = 60
@@ -26,16 +28,8 @@ class Shell:
 
     def __call__(self, *arguments: str, stdin: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
         """Run a command to completion."""
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env=self.environment(**settings),
-            cwd=self.home,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+        environment = self.environment(**settings)
+        return run_centgate([*arguments], env=environment, cwd=self.home, input=stdin, timeout=TIMEOUT)
 
     def run_into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command to completion, with its output written to a file or a pipe."""

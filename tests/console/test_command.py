@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from centgate_process import CentgateProcess
 from console_session import PASSWORD, find_token
 from databases import create_sqlite
 from typer.testing import CliRunner
@@ -25,15 +26,9 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def run_command(*arguments: str, **environment: str) -> Generator[subprocess.Popen[str]]:
+def run_command(*arguments: str, **environment: str) -> Generator[CentgateProcess]:
     """Run a command in a process of its own; it is stopped at the end."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "centgate", *arguments],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    process = CentgateProcess([*arguments], env={**os.environ, **environment})
     assert process.stdout is not None
     with process, process.stdout:
         try:
@@ -42,7 +37,7 @@ def run_command(*arguments: str, **environment: str) -> Generator[subprocess.Pop
             process.kill()
 
 
-def read_lines(process: subprocess.Popen[str], *starts: str) -> dict[str, str]:
+def read_lines(process: CentgateProcess, *starts: str) -> dict[str, str]:
     """Read standard output until a line of each kind was printed; return their ends."""
     found: dict[str, str] = {}
     assert process.stdout is not None

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
-import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 from buyer import SHARED
+from centgate_process import CentgateProcess
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 
 from centgate.server import run_in_thread
@@ -56,7 +56,8 @@ def disable_reconciler(folder: Path) -> None:
 class ApiProcess:
     """A `centgate serve` process, as an operator runs it."""
 
-    program: tuple[str, ...] = (sys.executable, "-m", "centgate")
+    program: tuple[str, ...] | None = None
+    """Command in place of `centgate`."""
 
     def __init__(self, settings: Settings, *, log: Path | None = None, **more: str) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
@@ -71,16 +72,29 @@ class ApiProcess:
             **more,
         }
         with (log or Path(os.devnull)).open("ab") as errors:
-            self.popen = subprocess.Popen(
-                [*self.program, "serve", "--port", "0"],
-                cwd=_folder_without_env(settings),
-                env=environment | {f"CENTGATE_{name}": value for name, value in settings_environment.items()},
-                stdout=subprocess.PIPE,
-                stderr=errors,
+            self.popen = self._start(
+                environment | {f"CENTGATE_{name}": value for name, value in settings_environment.items()},
+                _folder_without_env(settings),
+                errors,
             )
         assert self.popen.stdout is not None
-        word, _, self.url = self.popen.stdout.readline().decode().strip().partition(" ")
+        word, _, self.url = self.popen.stdout.readline().strip().partition(" ")
         assert word == "ready"
+
+    def _start(
+        self, environment: Mapping[str, str], folder: Path, errors: IO[bytes]
+    ) -> CentgateProcess | subprocess.Popen[str]:
+        arguments = ["serve", "--port", "0"]
+        if self.program is None:
+            return CentgateProcess(arguments, env=environment, cwd=folder, stderr=errors)
+        return subprocess.Popen(
+            [*self.program, *arguments],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
 
     def kill(self) -> None:
         """Kill the process if it runs."""

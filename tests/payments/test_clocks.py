@@ -40,6 +40,7 @@ time.time = lambda: right() + {2 * DAY}
 from centgate.cli.main import main
 main()
 """
+PROGRAM = (sys.executable, "-c", SKEWED)
 HASH = "0x" + "ab" * 32
 ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
 MINUTE = 60
@@ -48,7 +49,7 @@ MINUTE = 60
 class ProcessAhead(ApiProcess):
     """A server process on a machine whose clock is two days ahead."""
 
-    program = (sys.executable, "-c", SKEWED)
+    program = PROGRAM
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ async def test_fast_clock_marks_no_young_payment_refundable(skewed: SkewedServer
 
     shown = await asyncio.to_thread(
         subprocess.run,
-        [*ProcessAhead.program, "payments", "list", "--state", "redeemable", "--json"],
+        [*PROGRAM, "payments", "list", "--state", "redeemable", "--json"],
         env={**os.environ, "CENTGATE_DATABASE_URL": skewed.settings.database_url},
         capture_output=True,
         timeout=PATIENCE,

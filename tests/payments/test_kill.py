@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import Buyer, pay, sign_payment
+from centgate_process import CentgateProcess
 from facilitators import StubFacilitator
 from starlette.responses import Response
 
@@ -37,11 +36,8 @@ def run_server(
         "CENTGATE_DATABASE_URL": f"sqlite:///{journal}",
         **more,
     }
-    command = [sys.executable, "-m", "centgate", "serve", "--port", "0"]
     with (
-        subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as process,
+        CentgateProcess(["serve", "--port", "0"], env=environment) as process,
         ExitStack() as at_end,
     ):
         at_end.callback(process.kill)

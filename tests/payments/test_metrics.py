@@ -26,6 +26,7 @@ import httpx
 import pytest
 import yaml
 from buyer import Buyer, encode_header, pay, sign_payment
+from centgate_process import run_centgate
 from databases import Redis
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator, refuse_with, reply_with
 from fake_upstreams import FakeUpstreams, fake_upstreams
@@ -529,7 +530,4 @@ def _list_workers(process: ApiProcess) -> list[int]:
 def _run_serve_command(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run `centgate serve`, which is expected to end by itself."""
     environment = {**os.environ, "CENTGATE_PORT": "0", "CENTGATE_DATABASE_URL": "sqlite:///j.db", **more}
-    command = [sys.executable, "-m", "centgate", "serve"]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return run_centgate(["serve"], cwd=folder, env=environment)

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +19,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from centgate_process import run_centgate
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -282,14 +281,8 @@ def test_command_reports_database_errors(url: str) -> None:
 
 def run_refused_serve(url: str) -> tuple[int, str]:
     """Run `centgate serve`, which must not start; return its exit code and output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-        env={**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": DEFAULT_PAYEE},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": DEFAULT_PAYEE}
+    done = run_centgate(["serve", "--port", "0"], env=environment)
     assert done.stdout == ""
     return done.returncode, done.stderr.strip().splitlines()[-1]
 

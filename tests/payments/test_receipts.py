@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -19,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, pay, sign_payload, sign_payment
+from centgate_process import run_centgate
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 from facilitators import StubFacilitator, build_settings, refuse_with
@@ -314,14 +313,8 @@ def test_invalid_key_is_refused_without_repeating_it(key: str) -> None:
 
 @pytest.mark.extended
 def test_server_does_not_start_with_invalid_key() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-        env={**os.environ, "CENTGATE_RECEIPT_KEY": "secret" * 11},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**os.environ, "CENTGATE_RECEIPT_KEY": "secret" * 11}
+    done = run_centgate(["serve", "--port", "0"], env=environment)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("centgate: CENTGATE_RECEIPT_KEY: not a private key")

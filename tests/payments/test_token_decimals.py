@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
+from centgate_process import run_centgate
 from fake_upstreams import FakeUpstreams
 
 from centgate.devchain.environment import DEFAULT_PAYEE
@@ -55,14 +54,8 @@ def test_serve_ends_on_other_decimals(upstreams: FakeUpstreams) -> None:
         f"RPC_{CHAIN}_URL": serve_decimals(upstreams, to_word(18)),
     }
 
-    served = subprocess.run(
-        [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-        env={**os.environ, **{f"CENTGATE_{name}": value for name, value in given.items()}},
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
+    environment = {**os.environ, **{f"CENTGATE_{name}": value for name, value in given.items()}}
+    served = run_centgate(["serve", "--port", "0"], env=environment)
 
     assert served.returncode != 0
     assert "CENTGATE_ASSET" in served.stderr

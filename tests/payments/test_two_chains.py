@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -20,6 +19,7 @@ import anyio
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, Buyer, decode_header, encode_header, fetch_terms, pay, payment_note
+from centgate_process import CentgateProcess, run_centgate
 from facilitators import StubFacilitator, reply_with
 from test_kill import PATIENCE, pay_until_answered
 from two_chains import FIRST, PAYEES, SECOND, TwoChains, open_two_chains, select_entry
@@ -74,13 +74,7 @@ def change_accepted(payment: str, **changes: Any) -> str:
 def serve_process(world: TwoChains, folder: Path, **more: str) -> Generator[tuple[Any, httpx.Client]]:
     """Run a server process that accepts payments on both chains, and yield a client of it."""
     with (
-        subprocess.Popen(
-            [sys.executable, "-m", "centgate", "serve", "--port", "0"],
-            env=command_environment(world, folder) | more,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as process,
+        CentgateProcess(["serve", "--port", "0"], env=command_environment(world, folder) | more) as process,
         ExitStack() as at_end,
     ):
         at_end.callback(process.kill)
@@ -97,15 +91,8 @@ def command_environment(world: TwoChains, folder: Path) -> dict[str, str]:
 
 def run_command(world: TwoChains, folder: Path, *arguments: str, **more: str) -> str:
     """Return the output of an operator's command; `more` are settings as environment variables."""
-    result = subprocess.run(
-        [sys.executable, "-m", "centgate", *arguments],
-        env=command_environment(world, folder) | more,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = command_environment(world, folder) | more
+    result = run_centgate([*arguments], env=environment, cwd=folder)
     assert result.stdout, result.stderr
     return result.stdout
 

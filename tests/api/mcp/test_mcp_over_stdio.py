@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import QUESTION
+from centgate_process import run_centgate
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
@@ -237,15 +238,7 @@ async def test_unreachable_api_is_reported_on_list(open_stdio: Open, chain_setti
 
 
 def run_stdio(home: Path, *arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        input=stdin,
-        env=environment(home, **more),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_centgate(["mcp", *arguments], input=stdin, env=environment(home, **more), cwd=home)
 
 
 def test_standard_output_has_only_protocol_messages(

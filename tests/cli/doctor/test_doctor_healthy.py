@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory
+from centgate_process import run_centgate
 from databases import Redis, reserve_port
 from doctor_fixtures import (
     UNREACHABLE_URL,
@@ -138,15 +138,8 @@ async def test_nothing_secret_is_shown(settings: Settings, upstreams: FakeUpstre
 
 def run_doctor(*arguments: str, folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "centgate", "doctor", *arguments],
-        env={**os.environ, "COLUMNS": "110", **settings},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**os.environ, "COLUMNS": "110", **settings}
+    return run_centgate(["doctor", *arguments], env=environment, cwd=folder)
 
 
 def test_failed_checks_set_exit_code_and_are_in_json(tmp_path: Path) -> None:
