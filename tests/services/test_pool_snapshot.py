@@ -499,6 +499,36 @@ def test_no_data_is_not_reported_while_source_is_down(
     assert payment_note(response)["retry"] == "same_payment"
 
 
+@pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
+def test_failed_node_does_not_weaken_no_data(
+    of: str, api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    serve_nothing(upstreams, TOKEN)
+    upstreams.faults["rpc"] = "500"
+    names = ("dexscreener", "geckoterminal", "rpc")
+    client = api(configure_providers(settings, upstreams.provider_settings(*names)))
+
+    response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "no_data")
+    assert upstreams.requests_of("rpc")
+
+
+@pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
+def test_failed_index_and_node_are_both_reported(
+    of: str, api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    serve_nothing(upstreams, TOKEN)
+    upstreams.faults |= {"geckoterminal": "500", "rpc": "500"}
+    names = ("dexscreener", "geckoterminal", "rpc")
+    client = api(configure_providers(settings, upstreams.provider_settings(*names)))
+
+    response = send_paid(client, PATH, {"chain": "base", of: TOKEN})
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, "geckoterminal")
+    assert "JSON-RPC node" in response.json()["error"]["message"]
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("off", ["dexscreener", "geckoterminal"])
 def test_disabled_source_does_not_weaken_no_data(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn, TypeVar
 
 from pydantic import ConfigDict, Field
 
@@ -32,6 +32,7 @@ from centgate.schema import Data, Omittable, hide_rule, require_text, to_camel_c
 from centgate.service import service
 from centgate.timestamps import format_timestamp
 
+T = TypeVar("T")
 Source = DexScreener | GeckoTerminal | ChainIndex
 
 ADDRESS_LENGTH = 42
@@ -286,10 +287,13 @@ async def _select_token_pair(
     return _Subject(choice.pair, priced, pairs, _selection_reason(choice))
 
 
-async def _select_pair(chain_id: int, address: str, *sources: Source) -> _Subject:
+async def _select_pair(chain_id: int, address: str, first: Source, second: Source, last: Source) -> _Subject:
     """Select the pair at an address; its base token is priced."""
     try:
-        pair = await first_of(*(source.pair for source in sources))(chain_id, address)
+        pair = await _query_chain_last(
+            first_of(partial(first.pair, chain_id, address), partial(second.pair, chain_id, address)),
+            partial(last.pair, chain_id, address),
+        )
     except NoData as no_data:
         raise NoData(f"{no_data.message}; if it is a token, send it as tokenAddress") from None
     return _Subject(pair, pair.base, [pair], "The requested pair")
@@ -314,11 +318,31 @@ async def _find_pairs(chain_id: int, token: str, first: Source, second: Source, 
     else:
         rest = first_of(second_pairs, second_pair)
     on_chain = (partial(last.pairs, chain_id, token), partial(_find_single_pair, last, chain_id, token))
-    return await first_of(partial(_raise_again, result), rest, *on_chain)()
+    return await _query_chain_last(first_of(partial(_raise_again, result), rest), *on_chain)
 
 
-async def _raise_again(error: NoData | ProviderFailure) -> list[Pair]:
-    """Raise the first source's error again, so that it is ranked with the errors of the others."""
+async def _query_chain_last(
+    query_indexes: Callable[[], Awaitable[T]], *query_chain: Callable[[], Awaitable[T]]
+) -> T:
+    """Return what the exchange indexes list, else what the chain shows.
+
+    If the indexes have no data, a node that fails does not change that: "no pair" is their answer, and the
+    chain knows the pools of a few exchanges only. If an index failed, the chain's failure counts as well.
+    """
+    try:
+        return await query_indexes()
+    except ProviderFailure as failure:
+        methods: Sequence[Callable[[], Awaitable[T]]] = (partial(_raise_again, failure), *query_chain)
+        return await first_of(*methods)()
+    except NoData as no_data:
+        try:
+            return await first_of(*query_chain)()
+        except (NoData, ProviderFailure):
+            raise no_data from None
+
+
+async def _raise_again(error: NoData | ProviderFailure) -> NoReturn:
+    """Raise an earlier source's error again, so that it is ranked with the errors of the others."""
     raise error
 
 
