@@ -456,10 +456,8 @@ REFUSED: list[tuple[Body, str]] = [
     ({"chainId": 5, "tokenAddress": TOKEN}, "chainId"),
     *(
         ({"chain": "base", "tokenAddress": address}, "tokenAddress")
-        for address in ("0x12", "0x" + "0" * 40, "0x" + "0" * 39 + "1", "0x" + "0" * 38 + "11")
+        for address in ("0x12", "0x" + "0" * 40, "0x" + "Ee" * 20)
     ),
-    ({"chain": "base", "tokenAddress": "0x" + "0" * 36 + "FfFf"}, "tokenAddress"),
-    ({"chain": "base", "tokenAddress": "0x" + "Ee" * 20}, "tokenAddress"),
 ]
 
 
@@ -473,8 +471,9 @@ def test_invalid_body_is_refused_before_payment(client: httpx.Client, upstreams:
 
 
 def test_address_similar_to_invalid_one_is_accepted(client: httpx.Client):
-    for address in ("0x" + "0" * 35 + "10000", "0x" + "e" * 39 + "f"):
-        assert client.post(PATH, json={"chain": "base", "tokenAddress": address}).status_code == 402
+    polygon_coin = "0x0000000000000000000000000000000000001010"
+    for address in (polygon_coin, "0x" + "0" * 39 + "1", "0x" + "0" * 36 + "FfFf", "0x" + "e" * 39 + "f"):
+        assert client.post(PATH, json={"chain": "polygon", "tokenAddress": address}).status_code == 402
 
 
 @pytest.mark.extended

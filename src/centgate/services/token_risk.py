@@ -55,8 +55,9 @@ from centgate.providers.rpc import Rpc
 from centgate.schema import hide_rule, restrict_field
 from centgate.service import service
 
-NO_TOKEN = "^0x(0{36}[0-9a-fA-F]{4}|[eE]{40})$"
-"""The zero address, precompiled contracts, and the placeholder for a chain's native coin."""
+NO_TOKEN = "^0x(0{40}|[eE]{40})$"
+"""The zero address, and the placeholder for a chain's native coin. Other low addresses may have a token's
+code: that of Polygon's coin is at 0x…1010."""
 MAX_INDEX_WAIT = 3.0
 """Seconds that the chain's pools wait for those that an exchange index lists."""
 MIN_CONFIRMED_SHARE = 0.5
@@ -84,8 +85,7 @@ class TokenRiskRequest(NamedChainRequest):
         if isinstance(address, str) and re.fullmatch(NO_TOKEN[:-1], address):
             yield Issue(
                 "tokenAddress",
-                "this is not a token: the zero address, a precompiled contract, or the placeholder of a "
-                "chain's native coin",
+                "this is not a token: the zero address, or the placeholder of a chain's native coin",
             )
 
 
