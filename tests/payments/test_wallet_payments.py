@@ -246,6 +246,23 @@ def test_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
     assert (payment["charged"], payment["transaction"], payment["redeemableUntil"]) == (False, None, None)
 
 
+@pytest.mark.parametrize("setting", ["payers_denied", "payers_allowed"])
+@pytest.mark.parametrize("reply", [refuse_with("insufficient_funds"), reply_with(401, {})], ids=["refused", "unsent"])
+def test_wallet_that_is_not_sold_to_is_not_told_to_pay_again(
+    tmp_path: Path, setting: str, reply: Any
+) -> None:
+    with serve_api(tmp_path) as served_api:
+        served_api.facilitator.next.append(reply)
+        assert pay(served_api.client, sign_payment(served_api.client, Buyer(0))).status_code >= 400
+        before = list_payments(served_api.client, 0)[0]
+    listed_payer = Buyer(0 if setting == "payers_denied" else 1).address
+    with serve_api(tmp_path, **{setting: listed_payer}) as served_api:
+        after = list_payments(served_api.client, 0)[0]
+
+    assert (before["next"], after["next"]) == ("pay_again", "none")
+    assert (after["retry"], after["charged"], after["state"]) == ("none", False, before["state"])
+
+
 @pytest.mark.parametrize("suffix", ["", "6492" * 16])
 def test_payments_of_strangers_in_wallets_name_are_hidden(served_api: ServedApi, suffix: str) -> None:
     """Their signature could be one of a contract, which only the facilitator can check."""

@@ -23,7 +23,8 @@ const AMOUNT = /^[0-9]{1,78}$/;
  * What the wallet's owner can do about a payment.
  *
  * `read_answer`: `client.payment` has the answer; `redeem`: the answer is owed, `client.redeem` gets it; `wait`: the
- * outcome is not known yet; `pay_again`: no money moved; `await_refund`: the operator owes the money back.
+ * outcome is not known yet; `pay_again`: no money moved; `await_refund`: the operator owes the money back;
+ * `none`: nothing is owed or stored any more, or no money moved and no new payment of this wallet is accepted.
  */
 export type NextStep = "read_answer" | "redeem" | "wait" | "pay_again" | "await_refund" | "none";
 

@@ -7,7 +7,7 @@ valid sign-in says nothing about any payment.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -76,7 +76,7 @@ async def _list_payments(request: Request) -> Response:
     wallet = await _require_sign_in(request)
     runtime: Runtime = request.app.state.runtime
     found = await runtime.reader.read(partial(list_own_payments, wallet, limit=limit + 1, after=after))
-    view = await _open_view(runtime)
+    view = await _open_view(runtime, wallet)
     page = WalletPaymentPage(
         payments=tuple(view.describe(each) for each in found[:limit]),
         cursor=encode_cursor(found[limit - 1].place) if len(found) > limit else None,
@@ -97,7 +97,7 @@ async def _handle_payment(request: Request) -> Response:
     if request.method == "POST":
         return await _redeem_payment(request, runtime, found)
     own_answers = await runtime.reader.read(partial(read_answers, found))
-    view = await _open_view(runtime)
+    view = await _open_view(runtime, wallet)
     content = {"payments": [view.describe_with_answer(each, own_answers) for each in found]}
     return _private_response(200, orjson.dumps(content))
 
@@ -162,11 +162,15 @@ class _View:
     """Seconds for which an answer is stored, and for which a settled payment can be redeemed."""
     now: float
     """The database's time, in seconds since 1970."""
+    payable: Collection[str]
+    """Slugs of the services that accept a new payment of this wallet."""
 
     def describe(self, own: OwnPayment) -> WalletPayment:
         """Return a payment as the response shows it."""
         record = own.record
         note = build_note(record.state, record.transaction)
+        next_step = self._next_step(own)
+        buys_nothing = next_step == "none" or (note.charged and next_step not in _SAME_PAYMENT_STEPS)
         return WalletPayment(
             transaction=record.transaction,
             network=record.key.network,
@@ -177,8 +181,8 @@ class _View:
             service=record.service,
             state=note.state,
             charged=note.charged,
-            retry="none" if note.charged and self._next_step(own) not in _SAME_PAYMENT_STEPS else note.retry,
-            next=self._next_step(own),
+            retry="none" if buys_nothing else note.retry,
+            next=next_step,
             reason=record.reason if record.state == "refused" else None,
             created_at=format_unix_time(record.created_at),
             settled_at=format_unix_time(record.settled_at) if record.settled_at is not None else None,
@@ -212,7 +216,9 @@ class _View:
             case "settling":
                 return "wait"
             case "refused" | "unused":
-                return "wait" if own.is_doubted else "pay_again"
+                if own.is_doubted:
+                    return "wait"
+                return "pay_again" if own.record.service in self.payable else "none"
             case "delivered":
                 return "read_answer" if own.has_answer else "none"
             case "settled":
@@ -224,9 +230,10 @@ _SAME_PAYMENT_STEPS = ("read_answer", "redeem")
 """Steps in which the same payment, sent with the same request, gets the answer as well."""
 
 
-async def _open_view(runtime: Runtime) -> _View:
-    settings = runtime.settings
-    return _View(settings.base_url, settings.redeem_hours * 3600, await runtime.journal.now())
+async def _open_view(runtime: Runtime, wallet: SignedIn) -> _View:
+    settings, now = runtime.settings, await runtime.journal.now()
+    payable = () if runtime.gate.find_payer_refusal(wallet.address) else runtime.gate.terms.keys()
+    return _View(settings.base_url, settings.redeem_hours * 3600, now, payable)
 
 
 def _reference_of(record: PaymentRecord) -> str:

@@ -46,7 +46,8 @@ class WalletPayment(ApiModel):
     next: NextStep = Field(
         description="read_answer: GET `url` has the answer; redeem: POST the same body to `url` for the "
         "answer that is owed; wait: the outcome is not known yet; pay_again: no money moved; await_refund: "
-        "the operator owes the money back; none: nothing is owed or stored any more."
+        "the operator owes the money back; none: nothing is owed or stored any more, or no money moved and "
+        "the API accepts no new payment of this wallet for the service."
     )
     reason: _Text | None = Field(description="Why it was refused, as an x402 reason.")
     created_at: Timestamp = Field(description="When it was submitted.")

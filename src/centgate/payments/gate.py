@@ -126,12 +126,16 @@ class PaymentGate:
             idempotency_header=idempotency_header,
         )
         problem = payment.rejection or await self._signature_problem(payment)
-        if payment.rejection is None and (refusal := self._payers.find_refusal(payment.key.payer)):
+        if payment.rejection is None and (refusal := self.find_payer_refusal(payment.key.payer)):
             payment = replace(payment, rejection=refusal)
         problem = problem or payment.rejection or self._overload_error()
         if problem and await self._journal.find_note(payment) is None:
             raise problem
         return payment
+
+    def find_payer_refusal(self, payer: str) -> PaymentRequired | None:
+        """Return the error for any new payment of a payer, None if the operator sells to it."""
+        return self._payers.find_refusal(payer)
 
     async def find_newest_block(self, payment: Payment) -> int | None:
         """Return the newest known block number of the payment's network, None if unknown."""

@@ -92,10 +92,16 @@ def _payment_lines(payment: WalletPayment) -> Iterator[RenderableType]:
         render_status(payment.state),
     )
     yield text_line(f"  in {payment.transaction}" if payment.transaction else f"  nonce {payment.nonce}")
-    if step := _NEXT_STEPS[payment.next]:
+    if step := _describe_next_step(payment):
         until = payment.redeemable_until if payment.next in ("read_answer", "redeem") else None
         yield text_line(f"  {step}{f' until {until}' if until else ''}")
     if payment.reason:
         yield text_line(f"  {payment.reason}")
     if payment.refund:
         yield text_line(f"  paid back in {payment.refund.transaction}")
+
+
+def _describe_next_step(payment: WalletPayment) -> str:
+    if payment.next == "none" and not payment.charged:
+        return "no money moved; the API accepts no new payment of this wallet for it"
+    return _NEXT_STEPS[payment.next]
