@@ -25,6 +25,7 @@ from centgate.payments.gate import PaymentGate
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.mpp.challenge import create_issuer
+from centgate.payments.payee import check_payees
 from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.payment_node import open_node_session
 from centgate.payments.read_model import JournalReader, LimitedReader
@@ -94,6 +95,7 @@ def validate_startup(settings: Settings) -> None:
     for pin in settings.pinned:
         _check_pin(pin, catalog)
     _check_prices(settings, catalog)
+    check_payees(settings)
     PayerPolicy(settings)
     for account in settings.facilitators:
         build_auth_headers(account, account.url)

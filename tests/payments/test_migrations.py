@@ -26,7 +26,6 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from typer.testing import CliRunner
 
 from centgate.cli.main import app
-from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.payments import migrations
 from centgate.payments.migrations import (
     HEAD_REVISION,
@@ -281,7 +280,7 @@ def test_command_reports_database_errors(url: str) -> None:
 
 def run_refused_serve(url: str) -> tuple[int, str]:
     """Run `centgate serve`, which must not start; return its exit code and output."""
-    environment = {**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": DEFAULT_PAYEE}
+    environment = {**os.environ, "CENTGATE_DATABASE_URL": url, "CENTGATE_PAY_TO": "0x" + "11" * 20}
     done = run_centgate(["serve", "--port", "0"], env=environment)
     assert done.stdout == ""
     return done.returncode, done.stderr.strip().splitlines()[-1]

@@ -247,7 +247,9 @@ def test_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
 
 
 @pytest.mark.parametrize("setting", ["payers_denied", "payers_allowed"])
-@pytest.mark.parametrize("reply", [refuse_with("insufficient_funds"), reply_with(401, {})], ids=["refused", "unsent"])
+@pytest.mark.parametrize(
+    "reply", [refuse_with("insufficient_funds"), reply_with(401, {})], ids=["refused", "unsent"]
+)
 def test_wallet_that_is_not_sold_to_is_not_told_to_pay_again(
     tmp_path: Path, setting: str, reply: Any
 ) -> None:

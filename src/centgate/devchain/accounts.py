@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 MNEMONIC = "test test test test test test test test test test test junk"
 BUYER_TOKEN_BALANCE = 1_000_000000  # 1,000 test USDC, in base units of a millionth
+DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
+"""Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
 GAS_BALANCE = 10_000 * 10**18  # wei, for each account
 
 

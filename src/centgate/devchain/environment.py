@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from centgate.devchain.accounts import DEFAULT_PAYEE
 from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.provider_settings import ProviderSettings
 from centgate.settings import Settings, find_variables
 
-DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
-"""Default payee on the development chain if `CENTGATE_PAY_TO` is not set; its key does not exist."""
 _UNUSED = (
     *("accepts", "asset", "asset_name", "asset_version"),
     *("facilitator_token", "cdp_api_key_id", "cdp_api_key_secret"),

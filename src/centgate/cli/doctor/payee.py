@@ -8,27 +8,18 @@ from typing import cast
 from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 
+from centgate.accepted_tokens import AcceptedToken
 from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
 from centgate.errors import ProviderFailure
+from centgate.payments.payee import find_payee_problem
 from centgate.providers.jsonrpc.client import CallFailure, RpcNode
-from centgate.settings import Settings, get_raw_value
+from centgate.settings import get_raw_value
 from centgate.signing.assets import USDC
 from centgate.signing.eip3009 import domain_separator
 from centgate.signing.evm import keccak
 
-BURNS = frozenset(
-    {
-        "0x000000000000000000000000000000000000dead",
-        "0xdead000000000000000042069420694206942069",
-        "0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
-        "0xffffffffffffffffffffffffffffffffffffffff",
-    }
-)
-"""Burn addresses and placeholder addresses."""
-PRECOMPILED = 0xFFFF
-"""Highest address reserved for precompiled contracts."""
 DELEGATION = b"\xef\x01\x00"
 """Code prefix of an account that has delegated to a contract (EIP-7702)."""
 
@@ -46,7 +37,8 @@ async def _check_address(deployment: DoctorContext) -> Finding:
             "set it to the address that receives payments",
         )
     setting = deployment.setting_name("PAY_TO")
-    if why := _unusable_reason(address, deployment.settings):
+    token = AcceptedToken(deployment.settings.network, deployment.settings.token, address)
+    if why := find_payee_problem(token):
         return fail(f"{address} {why}", f"set {setting} to an address whose key you hold")
     configured = _find_configured_address(deployment, address)
     if configured != address:
@@ -65,24 +57,6 @@ def _find_configured_address(deployment: DoctorContext, address: str) -> str:
         return get_raw_value("PAY_TO") or address
     found = re.search(address, get_raw_value("ACCEPTS") or "", re.IGNORECASE)
     return found[0] if found else address
-
-
-def _unusable_reason(address: str, settings: Settings) -> str | None:
-    """Return why funds sent to this address would be lost, or None."""
-    from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
-    from centgate.devchain.environment import DEFAULT_PAYEE
-
-    lower = address.lower()
-    if lower in BURNS or int(lower, 16) <= PRECOMPILED:
-        return "has no owner: funds sent there are lost"
-    if lower in {settings.token.address.lower(), *(token.address.lower() for token in USDC.values())}:
-        return "is the token contract itself, which cannot return funds"
-    if settings.development_chain is None:
-        if address == DEFAULT_PAYEE:
-            return "is the development chain's payee, whose key does not exist"
-        if address in {account.address for account in (*BUYER_ACCOUNTS, FACILITATOR_ACCOUNT)}:
-            return "is an account of the development chain, whose key is public"
-    return None
 
 
 async def check_pay_to_account(deployment: DoctorContext) -> Finding:
