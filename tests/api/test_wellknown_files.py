@@ -191,7 +191,7 @@ def test_invalid_folder_ends_start_with_message(folder: Path, trouble: str, work
 
     done = run_centgate(["serve", "--port", "0", "--workers", workers], env=environment, cwd=folder.parent)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "CENTGATE_WELL_KNOWN: " in done.stderr
     assert "Traceback" not in done.stderr
     assert "ready" not in done.stdout

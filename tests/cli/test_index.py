@@ -132,22 +132,24 @@ def test_note_beside_url_is_ignored(run: Command, tmp_path: Path) -> None:
     file = tmp_path / "sites.txt"
     file.write_text("https://docs.example/ the documentation\n")
     result = run("add", str(file))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "is not an http or https address" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (("add", "ftp://docs.example/"), "is neither an address nor a file"),
-        (("add", "seeds:unknown"), "is no group of the list"),
-        (("crawl",), "there are no sites yet"),
-        (("remove", "https://docs.example/"), "there are no sites yet"),
+        (("add", "ftp://docs.example/"), 2, "is neither an address nor a file"),
+        (("add", "seeds:unknown"), 2, "is no group of the list"),
+        (("crawl",), 1, "there are no sites yet"),
+        (("remove", "https://docs.example/"), 1, "there are no sites yet"),
     ],
 )
-def test_error_is_reported_in_one_line(run: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_error_is_reported_in_one_line(
+    run: Command, arguments: tuple[str, ...], code: int, message: str
+) -> None:
     result = run(*arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
 

@@ -38,6 +38,8 @@ from centgate.devchain.environment import DEFAULT_PAYEE
 
 CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
+INVALID_DATABASE = "sqlite:///:memory:"
+USDC_ON_BASE = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
 PAYER = re.compile(r"^  (0x[0-9a-fA-F]{40})  (0x[0-9a-f]{64})$")
 
 
@@ -254,7 +256,7 @@ def test_terminated_server_ends(start: Start, workers: str) -> None:
 
 @pytest.mark.extended
 def test_terms_name_payee(start: Start) -> None:
-    address = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+    address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
     running = start("serve", "--port", "0", CENTGATE_PAY_TO=address.lower())
 
     response = httpx.post(running.url + PHISHING, json=QUESTION)
@@ -302,10 +304,36 @@ def test_all_invalid_settings_are_named() -> None:
 
 
 @pytest.mark.extended
+@pytest.mark.parametrize(
+    ("command", "settings", "message"),
+    [
+        ("serve", {"CENTGATE_PRICE_NOTHING": "0.01"}, "CENTGATE_PRICE_NOTHING: there is no such service"),
+        ("serve", {"CENTGATE_PINNED": "nothing=rpc"}, "CENTGATE_PINNED: there is no service"),
+        (
+            "serve",
+            {"CENTGATE_PAY_TO": USDC_ON_BASE},
+            f"CENTGATE_PAY_TO: {USDC_ON_BASE} is the token contract",
+        ),
+        ("serve", {"CENTGATE_DATABASE_URL": INVALID_DATABASE}, "CENTGATE_DATABASE_URL: "),
+        ("migrate", {"CENTGATE_DATABASE_URL": INVALID_DATABASE}, "CENTGATE_DATABASE_URL: "),
+        ("console", {"CENTGATE_DATABASE_URL": INVALID_DATABASE}, "CENTGATE_DATABASE_URL: "),
+    ],
+)
+def test_setting_found_wrong_after_parsing_exits_with_2(
+    command: str, settings: dict[str, str], message: str
+) -> None:
+    refused = run_command(command, **settings)
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"centgate: {message}" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.extended
 def test_missing_secret_file_is_named() -> None:
     refused = run_command("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
 
-    assert refused.returncode in (1, 2)
+    assert refused.returncode == 2
     assert "centgate: CENTGATE_PAY_TO_FILE: cannot read /nowhere/address" in refused.stderr
     assert "Traceback" not in refused.stderr
 
@@ -317,7 +345,7 @@ def test_unreadable_phishing_list_is_reported(workers: str) -> None:
         "serve", "--port", "0", "--workers", workers, CENTGATE_PHISHING_LIST="/nowhere/list.xz"
     )
 
-    assert refused.returncode == 1
+    assert refused.returncode == 2
     assert "/nowhere/list.xz" in refused.stderr
     assert "Traceback" not in refused.stderr
 

@@ -269,7 +269,7 @@ def test_invalid_date_is_refused(tmp_path: Path) -> None:
         "update", tmp_path / "in.json", "--date", "2024-02-30", "--out", tmp_path / "list.xz"
     )
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "'2024-02-30' is not a date" in result.stderr
 
 

@@ -45,6 +45,7 @@ def serve(
     from centgate.cli.migrate import check_database
     from centgate.console.server import open_console_listener, run_console
     from centgate.log import configure_logging
+    from centgate.payments.store import InvalidDatabaseUrl
 
     settings = load_settings(console_host=host, console_port=port)
     configure_logging(settings.log_level)
@@ -52,6 +53,8 @@ def serve(
         check_database(settings)
         with exit_on_stop_signals(), open_console_listener(settings) as listener:
             run_console(settings, listener, partial(run_all_checks, settings))
+    except InvalidDatabaseUrl as error:
+        exit_with_error(str(error), 2)
     except (ValueError, OSError) as error:
         exit_with_error(str(error))
 

@@ -66,7 +66,7 @@ def add(
     try:
         urls = [url for text in sites for url in resolve_sites(text)]
     except (UnknownSite, OSError) as error:
-        exit_with_error(str(error))
+        exit_with_error(str(error), 2)
     with _open_state(settings) as state:
         new = sum(state.add_site(url, pages) for url in urls)
     print(f"new sites: {new} of {len(urls)}; read them with: centgate index crawl")

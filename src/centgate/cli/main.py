@@ -154,7 +154,15 @@ def serve(
     port: Port = None,
     workers: Annotated[int | None, typer.Option(help="Server processes.")] = None,
 ) -> None:
-    """Serve the API for real payments, configured by CENTGATE_* and .env."""
+    """Serve the API for real payments, configured by CENTGATE_* and .env.
+
+    \b
+    Exit codes:
+    0  stopped by SIGTERM or SIGINT
+    1  it cannot start: a port is in use, or the database is of another version
+    2  wrong input or settings
+    3  its processes ended while they started
+    """
     end_on_interrupt()
     from centgate.garbage_collection import pause_garbage_collection
 
@@ -165,6 +173,7 @@ def serve(
     from centgate.cli.migrate import check_database
     from centgate.cli.terminal import exit_with_error, load_settings, print_message
     from centgate.log import configure_logging
+    from centgate.payments.store import InvalidDatabaseUrl
     from centgate.payments.token_decimals import check_decimals
     from centgate.runtime import validate_startup
 
@@ -178,9 +187,14 @@ def serve(
         wellknown_files.read_wellknown_files(settings.well_known)
         if warning := check_decimals(settings):
             print_message(warning)
+    except (ValueError, OSError) as error:
+        exit_with_error(str(error), 2)
+    try:
         check_database(settings)
         with exit_on_stop_signals(), open_console_beside(settings) as settings:
             server.run_server(settings)
+    except InvalidDatabaseUrl as error:
+        exit_with_error(str(error), 2)
     except (ValueError, OSError) as error:
         exit_with_error(str(error))
 

@@ -24,11 +24,13 @@ def migrate(
 ) -> None:
     """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
     from centgate.payments.migrations import HEAD_REVISION
-    from centgate.payments.store import JournalUnavailable
+    from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 
     settings = load_settings()
     try:
         previous = asyncio.run(_run_migration(settings))
+    except InvalidDatabaseUrl as error:
+        exit_with_error(str(error), 2)
     except JournalUnavailable as error:
         exit_with_error(f"the database is not available: {error.detail}")
     except ValueError as error:

@@ -87,11 +87,11 @@ def update(
     """
     if file is None or url is not None:
         if file is not None:
-            exit_with_error("give a file or --url, not both")
+            exit_with_error("give a file or --url, not both", 2)
         asyncio.run(fetch_lists(url, min_kept))
         return
     if date and not is_iso_date(date):
-        exit_with_error(f"'{date}' is not a date in the form YYYY-MM-DD")
+        exit_with_error(f"'{date}' is not a date in the form YYYY-MM-DD", 2)
     try:
         imported = import_list(file.read_bytes(), source=source or file.name, date=date)
     except OSError as error:
@@ -109,7 +109,7 @@ async def fetch_lists(url: str | None, min_kept: float) -> None:
     try:
         urls = parse_list_urls(url.split(",")) if url else settings.phishing_urls
     except ValueError as error:
-        exit_with_error(str(error))
+        exit_with_error(str(error), 2)
     folder, failed = ListFolder(settings.phishing_folder), False
     try:
         async with open_resources(settings) as resources:
@@ -215,6 +215,6 @@ def format_dropped(dropped: tuple[DroppedEntry, ...]) -> Table:
     return table
 
 
-def exit_with_error(message: str) -> NoReturn:
+def exit_with_error(message: str, code: int = 1) -> NoReturn:
     Console(stderr=True).print(message, style="red", highlight=False, markup=False)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
