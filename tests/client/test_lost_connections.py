@@ -28,6 +28,7 @@ from hostile import (
 )
 from shopping import OpenClient
 
+from centgate.cli.buyer.render import receipts_json
 from centgate.client.async_client import AsyncCentgate
 from centgate.client.errors import (
     BuyerError,
@@ -597,3 +598,17 @@ async def test_body_is_sent_in_canonical_form(shop: OpenClient, hostile: Hostile
     assert {asked.body for asked in hostile.requests if asked.method == "POST"} == {
         json.dumps({"a": "ü", "b": [1, {"c": 2, "d": 1}]}, ensure_ascii=False, separators=(",", ":")).encode()
     }
+
+
+async def test_charged_payment_that_buys_nothing_is_unanswered_in_ledger(
+    shop: OpenClient, hostile: HostileApi
+) -> None:
+    hostile.paid = [ENDING["a 402 that says used"][0]]
+    ledger = Ledger()
+    with pytest.raises(PaymentRefused):
+        await shop(hostile.url, ledger=ledger).call(SLUG, {})
+
+    last = ledger.records()[-1]
+
+    assert (last.event, last.money) == ("unanswered", "moved")
+    assert receipts_json(ledger.records())[0]["state"] == "unanswered"

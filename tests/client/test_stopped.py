@@ -21,6 +21,10 @@ REFUSED = error_response(
     402, "payment_required", note={"state": "refused", "charged": False, "retry": "new_payment"}
 )
 
+UNANSWERED = error_response(
+    402, "payment_required", note={"state": "settled", "charged": True, "retry": "new_payment"}
+)
+
 
 @pytest.mark.parametrize(
     ("paid", "code", "told"),
@@ -28,8 +32,9 @@ REFUSED = error_response(
         ([], 5, "after the payment was answered"),
         ([PlannedResponse(500, b"")] * 9, 5, "it is unknown whether it moved"),
         ([REFUSED], 4, "after the payment was refused"),
+        ([UNANSWERED], 5, "after the payment was charged and not answered"),
     ],
-    ids=["answered", "open", "refused"],
+    ids=["answered", "open", "refused", "unanswered"],
 )
 def test_interrupt_after_payment_does_not_deny_signing(
     hostile: HostileApi, capsys: pytest.CaptureFixture[str], paid: list[Reply], code: int, told: str

@@ -1,7 +1,7 @@
 /**
  * Record of signed payments and their outcomes.
  *
- * A signed payment that was neither delivered nor refused is pending: the next call for the same request
+ * A signed payment that has no final event is pending: the next call for the same request
  * sends it again. Every signed payment counts towards the total cap: an API's word does not take it back.
  */
 
@@ -12,8 +12,11 @@ import { isPaymentFor, type Payment, type PurchaseOrder } from "./payment.js";
 /** Seconds after its window in which a payment can still buy its answer: the API's retention time. */
 const REDEEMABLE_SECONDS = 24 * 3600;
 
-/** Events of a payment; after `delivered` and `refused` it is not sent again. */
-export type LedgerEvent = "signed" | "delivered" | "refused" | "unresolved";
+/**
+ * Events of a payment; after `delivered`, `refused` and `unanswered` it is not sent again. `unanswered`: the API says
+ * that it was charged, and that it buys nothing any more.
+ */
+export type LedgerEvent = "signed" | "delivered" | "refused" | "unanswered" | "unresolved";
 
 /** A record about one payment: plain JSON. */
 export interface LedgerRecord {

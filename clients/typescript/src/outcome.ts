@@ -39,7 +39,7 @@ export const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429, 5
 /** A classified response. */
 export interface PaymentOutcome {
   readonly result: Answer | BuyerError;
-  /** After `delivered` and `refused` the payment is not sent again. */
+  /** Only after `unresolved` the payment is sent again. */
   readonly ledgerEvent: Exclude<LedgerEvent, "signed">;
   /** True if the same payment should be sent again now. */
   readonly shouldRetry: boolean;
@@ -135,7 +135,7 @@ function classifyError(
       `the API reports that the payment is already used: ${failure.message}. It buys nothing more; ` +
       "the next call signs another payment";
     const facts: ErrorFacts = { ...factsOf(failure), money: "moved" };
-    return conclude("refused", new PaymentRefused(message, failure.reason, facts));
+    return conclude("unanswered", new PaymentRefused(message, failure.reason, facts));
   }
   if (!isUnused) {
     const problem = `the API refused a payment that it may have accepted: ${failure.message}`;

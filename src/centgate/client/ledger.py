@@ -38,8 +38,9 @@ DEFAULT_MAX_WAIT = 10.0
 LOCK_RETRY_DELAY = 0.01
 """Seconds between two attempts to lock the ledger."""
 
-LedgerEvent = Literal["signed", "delivered", "refused", "unresolved", "unused"]
-"""Events of a payment. `unused`: its window has ended, and a node shows that its nonce was not used."""
+LedgerEvent = Literal["signed", "delivered", "refused", "unanswered", "unresolved", "unused"]
+"""Events of a payment. `unanswered`: the API says that it was charged, and that it buys nothing any more.
+`unused`: its window has ended, and a node shows that its nonce was not used."""
 _log = logging.getLogger(__name__)
 
 
@@ -281,7 +282,7 @@ class _LedgerState:
                 self.pending[payment.nonce] = payment
                 self.payees.setdefault(payment.api, {})[payment.network] = payment.payee
                 self.signed.add(payment.payer, payment.nonce, payment.usd, time=record.time)
-            case "delivered" | "refused":
+            case "delivered" | "refused" | "unanswered":
                 self.pending.pop(payment.nonce, None)
             case "unused":
                 self.pending.pop(payment.nonce, None)

@@ -38,14 +38,14 @@ LOW_BALANCE_REASONS = frozenset({"insufficient_funds", "invalid_exact_evm_insuff
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which the same request may succeed."""
 
-LedgerOutcome = Literal["delivered", "refused", "unresolved"]
+LedgerOutcome = Literal["delivered", "refused", "unanswered", "unresolved"]
 
 
 @dataclass(frozen=True, slots=True)
 class PaymentOutcome:
     """Classified response.
 
-    `ledger_event` is the event for the ledger: after `delivered` and `refused` the payment is not sent again.
+    `ledger_event` is the event for the ledger: only after `unresolved` the payment is sent again.
     """
 
     result: Answer | BuyerError
@@ -136,7 +136,7 @@ def _classify_error(
             "next call signs another payment"
         )
         refusal = PaymentRefused(message, failure.reason, money="moved", request_id=failure.request_id)
-        return PaymentOutcome(refusal, "refused")
+        return PaymentOutcome(refusal, "unanswered")
     if not unused:
         return _leave_open(
             payment,

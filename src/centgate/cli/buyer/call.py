@@ -266,7 +266,8 @@ def report_interruption(purchase: PendingPurchase, started_at: datetime) -> Exit
         )
         return 5
     if payment_records := [each for each in records if each.payment.is_for(purchase.order)]:
-        outcome = "answered" if payment_records[-1].event == "delivered" else "refused"
+        event = payment_records[-1].event
+        outcome = {"delivered": "answered", "unanswered": "charged and not answered"}.get(event, "refused")
         print_message(f"stopped after the payment was {outcome}: see `centgate wallet receipts`")
         return 4 if payment_records[-1].money in NOT_MOVED_STATES else 5
     print_message("stopped: nothing was signed")

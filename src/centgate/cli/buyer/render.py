@@ -23,6 +23,7 @@ _STATE_LABELS = {
     "unresolved": "open",
     "delivered": "answered",
     "refused": "refused",
+    "unanswered": "unanswered",
     "unused": "not used",
 }
 
