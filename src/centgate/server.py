@@ -43,11 +43,16 @@ def run_server(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises SystemExit if the API cannot start."""
     listener, settings = open_listener(settings)
     with listener:
-        if settings.workers == 1:
-            with open_meter(settings) as meter:
-                ReadyServer(create_config(settings, meter), settings).run(sockets=[listener])
-        else:
-            _run_several(settings, listener)
+        serve_listener(listener, settings)
+
+
+def serve_listener(listener: socket.socket, settings: Settings) -> None:
+    """Serve on an open socket, as `run_server` does; the settings have its port."""
+    if settings.workers == 1:
+        with open_meter(settings) as meter:
+            ReadyServer(create_config(settings, meter), settings).run(sockets=[listener])
+    else:
+        _run_several(settings, listener)
 
 
 def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:

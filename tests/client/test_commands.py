@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -541,6 +542,22 @@ def test_wallet_balance_is_read_from_node(chain_shell: Shell, devchain: DevChain
     done = chain_shell("wallet", "show", "--rpc", devchain.rpc_url)
 
     assert re.search(rf"balance +{held / 1e6:g}\d* USDC on eip155:84532", done.stdout), done.stdout
+
+
+@pytest.mark.devchain
+@pytest.mark.parametrize(
+    "setting", ["CENTGATE_WALLET_RPC", "CENTGATE_RPC_84532_URL", "CENTGATE_RPC_8453_URL"]
+)
+def test_wallet_balance_is_read_from_configured_node(
+    chain_shell: Shell, devchain: DevChain, setting: str
+) -> None:
+    urls = {"CENTGATE_RPC_84532_URL": f"{devchain.rpc_url},http://127.0.0.1:9"}
+
+    done = chain_shell("wallet", "show", "--json", **{setting: urls.get(setting, devchain.rpc_url)})
+
+    held = Decimal(devchain.token_balance(devchain.accounts[0].address)) / 10**6
+    found = json.loads(done.stdout)["balanceUsd"]
+    assert found == (None if "8453_" in setting else str(held)), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from centgate.cli.buyer import commands as buying
 from centgate.cli.stop_signals import end_on_interrupt, exit_on_stop_signals
 
 if TYPE_CHECKING:
+    from centgate.devchain.environment import DevEnvironment
     from centgate.settings import Settings
 
 BUYERS, OPERATORS, DEVELOPERS = "For buyers", "For operators", "For developers"
@@ -219,23 +220,32 @@ def dev(host: Host = None, port: Port = None) -> None:
     configure_logging(settings.log_level)
     try:
         with exit_on_stop_signals(), open_dev_environment(settings) as environment:
-            chain = environment.chain
-            print(f"chain        {chain.rpc_url}  ({chain.kind}, id {chain.chain_id})")
-            print(f"facilitator  {chain.facilitator_url}")
-            print(f"token        {chain.token}  (USDC, 6 decimals)")
-            print(f"paid to      {environment.settings.pay_to}")
-            print("payers, 1,000 test USDC each (address, private key; these keys are public):")
-            for account in chain.accounts:
-                print(f"  {account.address}  {account.private_key}")
-            print("for `centgate payments`, `console` and `doctor` in another shell:")
-            print(f"  {environment.shell_settings}")
-            if environment.settings.console_port is None:
-                print("console      none; CENTGATE_CONSOLE_PORT=8404 opens the operator's console")
-            sys.stdout.flush()
-            with open_console_beside(environment.settings) as served:
-                server.run_server(served)
+            listener, listening = server.open_listener(environment.settings)
+            with listener:
+                _print_dev_environment(environment, server.local_url(listening))
+                with open_console_beside(listening) as served:
+                    server.serve_listener(listener, served)
     except (OSError, RuntimeError) as error:
         exit_with_error(str(error))
+
+
+def _print_dev_environment(environment: DevEnvironment, url: str) -> None:
+    """Print what `centgate dev` serves, and the settings by which other commands find it."""
+    chain = environment.chain
+    print(f"chain        {chain.rpc_url}  ({chain.kind}, id {chain.chain_id})")
+    print(f"facilitator  {chain.facilitator_url}")
+    print(f"token        {chain.token}  (USDC, 6 decimals)")
+    print(f"paid to      {environment.settings.pay_to}")
+    print("payers, 1,000 test USDC each (address, private key; these keys are public):")
+    for account in chain.accounts:
+        print(f"  {account.address}  {account.private_key}")
+    print("for `centgate call` and `wallet` in another shell, with the first payer:")
+    print(f"  {environment.buyer_settings(url)}")
+    print("for `centgate payments`, `console` and `doctor` in another shell:")
+    print(f"  {environment.shell_settings}")
+    if environment.settings.console_port is None:
+        print("console      none; CENTGATE_CONSOLE_PORT=8404 opens the operator's console")
+    sys.stdout.flush()
 
 
 @app.command(rich_help_panel=DEVELOPERS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ _UNUSED = (
     *("facilitator_fallback_cdp_api_key_id", "facilitator_fallback_cdp_api_key_secret"),
 )
 """The operator's settings of payments that do not apply to the development chain."""
+_BUYERS_OWN = ("CENTGATE_NETWORKS", "CENTGATE_PREFERRED_NETWORK", "CENTGATE_PAYEE", "CENTGATE_PROXY")
+"""The buyer's settings by which it would not pay here, or not reach it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,23 @@ class DevEnvironment:
             "CENTGATE_PAY_TO": self.settings.pay_to,
             f"CENTGATE_RPC_{self.chain.chain_id}_URL": self.chain.rpc_url,
         }
-        return shlex.join(["export", *(f"{name}={value}" for name, value in variables.items())])
+        return _join_export(variables)
+
+    def buyer_settings(self, api_url: str) -> str:
+        """Return the command that sets, in another shell, what the buyer's commands pay this API by.
+
+        Settings of the buyer that would forbid that, such as a pinned payee, are set to nothing.
+        """
+        variables = dict.fromkeys(filter(os.environ.get, _BUYERS_OWN), "") | {
+            "CENTGATE_API_URL": api_url,
+            "CENTGATE_WALLET_KEY": self.chain.accounts[0].private_key,
+            "CENTGATE_WALLET_RPC": self.chain.rpc_url,
+        }
+        return _join_export(variables)
+
+
+def _join_export(variables: Mapping[str, str | None]) -> str:
+    return shlex.join(["export", *(f"{name}={value}" for name, value in variables.items())])
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bo
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
     networks, problem = _payment_networks(settings)
     network = " or ".join(networks)
-    balance = _read_balance(wallet, settings.wallet_rpc)
+    balance = _read_balance(wallet, settings.wallet_rpc) or _read_configured_balance(wallet, networks)
     key = "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser())
     if json:
         content: dict[str, Any] = {
@@ -69,7 +71,7 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bo
         "may be paid on": ", ".join(settings.networks) or "test networks only (CENTGATE_NETWORKS)",
         "balance": f"{balance.usd} USDC on {balance.network}"
         if balance
-        else "not read: name a node with --rpc",
+        else "not read: name a node with --rpc or CENTGATE_WALLET_RPC",
         "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
     }
     create_console().print(render_pairs(lines), soft_wrap=True)
@@ -99,6 +101,19 @@ def _payment_networks(settings: BuyerSettings) -> tuple[list[str], str]:
         return [], f"{settings.api_url} sells nothing"
     networks = [each.network for each in payment.accepts] or [payment.network]
     return list(dict.fromkeys(filter(None, networks))), f"{settings.api_url} does not say"
+
+
+def _read_configured_balance(wallet: Wallet, networks: list[str]) -> Balance | None:
+    """Return the balance by a node that the environment sets for servers on one of these networks.
+
+    None without such a node, or if it cannot be asked: nobody named it for this wallet.
+    """
+    for network in networks:
+        urls = os.environ.get(f"CENTGATE_RPC_{network.removeprefix('eip155:')}_URL", "")
+        with suppress(BuyerError):
+            if balance := _read_balance(wallet, urls.split(",")[0].strip() or None):
+                return balance
+    return None
 
 
 def _read_balance(wallet: Wallet, rpc: str | None) -> Balance | None:
