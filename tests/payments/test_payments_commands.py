@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +22,9 @@ from journal_rows import NOW, answer_row, insert_rows, payment_row
 from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
+from centgate.payments.console_actions import ConsoleAction, list_console_actions
 from centgate.payments.migrations import HEAD_REVISION
+from centgate.payments.store_factory import open_store
 from centgate.settings import Settings
 
 REFUND = "0x" + "F0" * 32
@@ -33,10 +37,21 @@ def list_payments(url: str, *arguments: str) -> Any:
     return json.loads(shown.stdout)["payments"]
 
 
+def read_actions(url: str) -> list[ConsoleAction]:
+    """Return the operators' log, newest first."""
+
+    async def read() -> list[ConsoleAction]:
+        store = open_store(url)
+        try:
+            return await store.read(partial(list_console_actions, 10))
+        finally:
+            await store.close()
+
+    return asyncio.run(read())
+
+
 def insert_now(url: str, **tables: Any) -> None:
     """Insert rows from a test that is not asynchronous."""
-    import asyncio
-
     asyncio.run(insert_rows(url, **tables))
 
 
@@ -358,6 +373,36 @@ def test_refund_is_listed_entered_and_removed(database_url: str) -> None:
     assert [each["standing"] for each in left["payments"]] == ["refundable", "redeemable"]
     [refunded] = list_payments(database_url, "--state", "refunded")
     assert (refunded["refundTransaction"], refunded["state"]) == (REFUND.lower(), "settled")
+
+
+def test_commands_that_change_something_are_in_log_of_console(database_url: str) -> None:
+    insert_now(database_url, payments=[old_payment_row(1), old_payment_row(2, days=0.1)])
+    names = [f"{payment_row(number)['payer']}:{payment_row(number)['nonce']}" for number in (1, 2)]
+
+    for name in names:
+        run_payments_command("refunded", name, "--in", REFUND, "--unchecked", url=database_url)
+    run_payments_command("webhooks", "resend", "--unsent", url=database_url)
+    run_payments_command("reconcile", url=database_url)
+
+    log = [
+        (each.action, each.client, each.subject, each.result) for each in reversed(read_actions(database_url))
+    ]
+    assert log[0] == ("refund", "command line", names[0], f"recorded in {REFUND} (unchecked)")
+    assert log[1][:3] == ("refund", "command line", names[1])
+    assert "can be redeemed until" in log[1][3]
+    assert log[2:] == [("resend", "command line", None, "0 events will be sent within seconds")]
+
+
+def test_reconciliation_is_in_log_of_console(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    insert_now(url, payments=[old_payment_row(1, "settling", resubmission=None)])
+
+    for arguments in (("--dry-run",), ()):
+        run_payments_command("reconcile", *arguments, url=url)
+
+    [entry] = read_actions(url)
+    assert (entry.action, entry.client) == ("reconcile", "command line")
+    assert entry.result == "1 open payments looked up, 0 resolved"
 
 
 def test_refund_list_says_it_moves_no_money(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from centgate.payments.read_model import (
     find_by_reference,
     list_newest,
 )
-from centgate.payments.refund_check import RefundRecorder, find_hash_problem
+from centgate.payments.refund_check import RefundRecorder, describe_recorded_refund, find_hash_problem
 
 PAGE_ROWS = 50
 """Payments per page."""
@@ -130,7 +130,7 @@ async def enter_refund(
     unchecked = form.get("unchecked") == "yes"
     recorder = RefundRecorder(console.settings, console.store, view)
     refused = await recorder.enter_refund(record, transaction, unchecked=unchecked)
-    result = refused.message if refused else f"recorded in {transaction}{' (unchecked)' if unchecked else ''}"
+    result = refused.message if refused else describe_recorded_refund(transaction, unchecked=unchecked)
     await console.record_action("refund", request, result, subject=payment_reference(record))
     if refused:
         hint = ". Tick the box to record it without this check" if refused.can_be_unchecked else ""

@@ -1,4 +1,4 @@
-"""Log of what operators did in the console: append-only rows in the journal's database."""
+"""Log of what operators did in the console and by commands: append-only rows in the journal's database."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MAX_TEXT = 500
 
 @dataclass(frozen=True, slots=True)
 class ConsoleAction:
-    """One action of an operator in the console."""
+    """One action of an operator."""
 
     id: int
     at: float
     """Time by the database's clock, in seconds since 1970."""
     action: str
     client: str
-    """Address that it came from."""
+    """Address that it came from, or `command line`."""
     subject: str | None
     """Reference of the payment, for example; None if the action has no object."""
     result: str

@@ -44,6 +44,11 @@ def find_hash_problem(transaction: str) -> str | None:
     return None
 
 
+def describe_recorded_refund(transaction: str, *, unchecked: bool) -> str:
+    """Return the result of a recorded refund, for the log."""
+    return f"recorded in {transaction}{' (unchecked)' if unchecked else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class RefundRecorder:
     """Records refunds that the chain shows; `view` has the current time."""

@@ -198,7 +198,7 @@ console_actions = Table(
     Column("subject", String),  # for example the reference of a payment
     Column("result", String, nullable=False),
 )
-"""Append-only log of what operators did in the console."""
+"""Append-only log of what operators did in the console and by commands."""
 
 server_keys = Table(
     "server_keys",

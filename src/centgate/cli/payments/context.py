@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from rich.console import RenderableType
@@ -15,6 +16,7 @@ from rich.table import Table
 from centgate.cli.buyer.console import create_console, discard_stdout
 from centgate.cli.terminal import load_settings, print_message
 from centgate.log import configure_logging
+from centgate.payments.console_actions import ConsoleActionName, record_console_action
 from centgate.payments.descriptions import ViewSettings, create_view
 from centgate.payments.migrations import SchemaMismatch
 from centgate.payments.queries import read_time
@@ -24,6 +26,10 @@ from centgate.settings import Settings
 
 ExitCode = Literal[0, 1, 2, 130]
 OutputFormat = Literal["table", "json", "csv", "jsonl"]
+
+
+COMMAND_LINE = "command line"
+"""The log's name for where an action came from, in place of a browser's address."""
 
 
 class InvalidArgument(Exception):
@@ -37,6 +43,17 @@ class CommandContext:
     settings: Settings
     journal: ReadOnlyJournal
     view: ViewSettings
+
+    async def record_action(
+        self, action: ConsoleActionName, result: str, *, subject: str | None = None
+    ) -> None:
+        """Append what this command did to the operators' log, which the console shows.
+
+        Does nothing without a journal. Raises JournalUnavailable.
+        """
+        if self.journal.store is not None:
+            unit = partial(record_console_action, action, COMMAND_LINE, result, subject=subject)
+            await self.journal.store.run(unit)
 
     def print_empty(self, message: str) -> None:
         """Print that there is no result, or that there is no journal."""

@@ -41,6 +41,10 @@ async def reconcile_now(
     from centgate.payments import reconciler
 
     resolutions = await reconciler.reconcile_all(settings) if before else []
+    if before:
+        resolved_count = sum(each.state_after != "settling" for each in resolutions)
+        result = f"{len(resolutions)} open payments looked up, {resolved_count} resolved"
+        await context.record_action("reconcile", result)
     checked = {each.key for each in resolutions}
     after = [
         each

@@ -27,7 +27,11 @@ from centgate.payments.descriptions import (
     payment_reference,
 )
 from centgate.payments.read_model import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
-from centgate.payments.refund_check import RefundRecorder, find_hash_problem
+from centgate.payments.refund_check import (
+    RefundRecorder,
+    describe_recorded_refund,
+    find_hash_problem,
+)
 from centgate.signing.assets import is_test_network
 
 UNCHECKED = "to record it without this check, add --unchecked"
@@ -67,7 +71,10 @@ async def mark_refunded(context: CommandContext, name: str, transaction: str, *,
     if record is None or store is None:
         return 1
     recorder = RefundRecorder(context.settings, store, context.view)
-    if problem := await recorder.enter_refund(record, transaction, unchecked=unchecked):
+    problem = await recorder.enter_refund(record, transaction, unchecked=unchecked)
+    result = problem.message if problem else describe_recorded_refund(transaction, unchecked=unchecked)
+    await context.record_action("refund", result, subject=payment_reference(record))
+    if problem:
         print_message(problem.message + ("; " + UNCHECKED if problem.can_be_unchecked else ""))
         return 1
     amount = format_money(record.amount, record.key.network)

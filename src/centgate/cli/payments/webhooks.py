@@ -76,7 +76,10 @@ async def send_test(context: CommandContext) -> ExitCode:
     if receiver is None:
         raise InvalidArgument(NOT_SET)
     result = await webhook_actions.send_ping(context.settings)
-    if result.outcome == "accepted":
+    is_accepted = result.outcome == "accepted"
+    logged = "the receiver accepted a ping" if is_accepted else f"a ping was not accepted: {result.error}"
+    await context.record_action("ping", logged)
+    if is_accepted:
         print_renderable(text_line(f"{receiver.origin} accepted a ping"))
         return 0
     print_message(f"{receiver.origin} did not accept a ping: {result.error}")
@@ -93,12 +96,16 @@ async def resend(context: CommandContext, *, event: str | None, unsent: bool) ->
         return 1
     if event is None:
         number = await webhook_actions.resend_all(store)
-        print_renderable(text_line(f"{number} event{'' if number == 1 else 's'} will be sent within seconds"))
+        text = f"{number} event{'' if number == 1 else 's'} will be sent within seconds"
+        await context.record_action("resend", text)
+        print_renderable(text_line(text))
         return 0
     if not await store.run(partial(webhook_outbox.resend_event, event)):
         print_message(f"there is no event {event!r}: `centgate payments webhooks list` shows those kept")
         return 1
-    print_renderable(text_line(f"{event} will be sent within seconds"))
+    text = f"{event} will be sent within seconds"
+    await context.record_action("resend", text)
+    print_renderable(text_line(text))
     return 0
 
 
@@ -109,6 +116,7 @@ async def enable(context: CommandContext) -> ExitCode:
         raise InvalidArgument(NOT_SET)
     is_enabled = store is not None and await webhook_actions.enable_receiver(context.settings, store)
     text = "events are sent again" if is_enabled else "the receiver was not disabled"
+    await context.record_action("enable webhooks", text)
     print_renderable(text_line(text))
     return 0
 
