@@ -587,3 +587,22 @@ def test_broken_pipe_stops_export(tmp_path: Path) -> None:
     assert process.wait(60) == 0
     assert said_at_the_end == b""
     process.stderr.close()
+
+
+def test_list_imports_no_service_and_no_http_client(tmp_path: Path) -> None:
+    """They would take most of its time."""
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    insert_now(url, payments=[old_payment_row(1)])
+
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "centgate", "payments", "list"],
+        env={**os.environ, "CENTGATE_DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "centgate.payments.read_model" in imported
+    assert not imported & {"centgate.services", "centgate.service", "centgate.catalog", "aiohttp", "lxml"}

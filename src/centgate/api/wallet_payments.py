@@ -30,8 +30,8 @@ from centgate.client.wallet_payments import (
 )
 from centgate.client_limits import Admission, PaidRequestHeaders
 from centgate.errors import InvalidRequest, Issue, NotFound, SignInRequired
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.claims import StoredAnswer, build_note
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.read_model import PaymentRecord, encode_cursor
 from centgate.payments.sign_in import SignedIn, SignInRefused
 from centgate.payments.wallet_payments import (

@@ -14,9 +14,9 @@ from typing import Literal, get_args
 
 from centgate.payments import audit_queries
 from centgate.payments.audit_queries import AuditPosition, Recipient
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.chain_client import ChainClient
 from centgate.payments.onchain_status import CLOCK_ALLOWANCE, PaymentQuery
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import SPAN
 from centgate.payments.queries import key_of
 from centgate.payments.read_model import JournalReader

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Float, String, bindparam, func, null, or_, se
 from sqlalchemy.dialects.postgresql import insert
 
 from centgate.payments import queries
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.queries import key_of
 from centgate.payments.sql import (
     AFFECTED_ROW,

@@ -22,6 +22,7 @@ from centgate.payments.payload import (
     TransferAuthorization,
     parse_payload,
 )
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.terms import (
     PAYMENT_IDENTIFIER,
     SCHEME,
@@ -69,16 +70,6 @@ class ResubmissionData(TypedDict):
     """Digest of the relayed discovery block, if the buyer's client echoed it."""
     identifier: NotRequired[str]
     """The relayed payment identifier, if any."""
-
-
-@dataclass(frozen=True, slots=True)
-class PaymentKey:
-    """Identity of a payment. Not the header's text, which can be encoded in many ways."""
-
-    network: str
-    asset: str
-    payer: str
-    nonce: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import aiohttp
 from cachetools import TTLCache
 
 from centgate.payments import onchain_status, transfer_events
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery, TransactionStatus
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import ChainUnreachable, PaymentNode, parse_quantity
 from centgate.payments.quorum import Quorum, query_node
 from centgate.payments.transfer_events import AuthorizedTransfer

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import SPAN, ChainUnreachable, PaymentNode, parse_quantity
 from centgate.payments.transfer_events import (
     AuthorizedTransfer,

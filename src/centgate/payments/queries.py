@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,

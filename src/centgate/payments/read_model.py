@@ -18,7 +18,7 @@ import orjson
 from sqlalchemy import Column, Float, Integer, and_, bindparam, func, not_, or_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.queries import HAS_KEY, HAS_LIVE_OWNER, key_of, key_parameters
 from centgate.payments.sql import (
     BoundStatement,

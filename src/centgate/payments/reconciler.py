@@ -15,7 +15,6 @@ import structlog
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.chain_client import BACKGROUND_TIMEOUT
 from centgate.payments.claims import Claim, ClaimLost
 from centgate.payments.facilitator import (
@@ -27,6 +26,7 @@ from centgate.payments.facilitator import (
 from centgate.payments.facilitators import open_facilitators
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import open_node_session
 from centgate.payments.queries import FIRST_RETRY
 from centgate.payments.settlement import Settler, build_settler

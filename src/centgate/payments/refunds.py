@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from centgate.payments import queries
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.claims import is_unclaimed
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.store import Store
 from centgate.payments.webhook_events import EventBuilder, EventPayment

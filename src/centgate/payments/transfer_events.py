@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, cast
 
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import SPAN, ChainUnreachable, PaymentNode, parse_quantity
 from centgate.signing.evm import encode_word, keccak
 

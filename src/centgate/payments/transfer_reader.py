@@ -11,8 +11,8 @@ from typing import TypeVar
 from cachetools import TTLCache
 
 from centgate.payments.audit_queries import Recipient
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.chain_client import ChainClient
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.payment_node import SPAN, ChainUnreachable
 
 T = TypeVar("T")

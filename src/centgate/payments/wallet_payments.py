@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Column, Float, Integer, String, and_, bindparam, func, or_, tuple_
 from sqlalchemy.sql.elements import literal_column
 
-from centgate.payments.authorization import PaymentKey
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.queries import find_answer, is_doubted
 from centgate.payments.read_model import ALL_PAYMENTS, PaymentRecord, parse_record, read_cursor
 from centgate.payments.sign_in import SignedIn

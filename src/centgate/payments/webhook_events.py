@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import orjson
 
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.descriptions import format_dollars
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.time_format import format_iso
 from centgate.settings import Settings
 from centgate.signing.assets import is_test_network

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 from rich.console import RenderableType
@@ -99,11 +99,27 @@ async def _run_in_context(
         return await work(context)
 
 
+class _Routes(Mapping[str, str]):
+    """Paths by service slug; the services, with all that they import, are loaded when one is needed."""
+
+    @cached_property
+    def _paths(self) -> dict[str, str]:
+        from centgate.catalog import all_services
+
+        return {service.slug: service.path for service in all_services()}
+
+    def __getitem__(self, slug: str) -> str:
+        return self._paths[slug]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
 @asynccontextmanager
 async def _open_context(settings: Settings) -> AsyncGenerator[CommandContext]:
-    from centgate.catalog import all_services
-
-    routes = {service.slug: service.path for service in all_services()}
     async with open_readonly(settings.database_url) as books:
         now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
-        yield CommandContext(settings, books, create_view(settings, now, routes))
+        yield CommandContext(settings, books, create_view(settings, now, _Routes()))

@@ -1,0 +1,15 @@
+"""Identity of a payment, apart from what decodes one: readers of the journal need nothing else of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentKey:
+    """Identity of a payment. Not the header's text, which can be encoded in many ways."""
+
+    network: str
+    asset: str
+    payer: str
+    nonce: str
