@@ -24,6 +24,8 @@ from centgate.devchain.environment import devchain_settings
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 from centgate.website.code_samples import WALLET_PLACEHOLDER, CodeSample, build_samples
+from centgate.website.guides import build_guides
+from centgate.website.rendering import render_markdown
 
 pytestmark = pytest.mark.extended
 
@@ -109,6 +111,21 @@ def test_typescript_buys_answer(
     printed = run_command(["node", "snippet.mjs"], environment, typescript_client).splitlines()
 
     assert printed[0] != "undefined"
+    assert printed[-1].startswith("paid in 0x")
+    assert before - devchain.token_balance(PAYER.address) == CENT
+
+
+def test_mcp_program_of_agents_page_buys_answer(
+    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    before = devchain.token_balance(PAYER.address)
+    (guide,) = (each for each in build_guides(deployment) if each.path == "/agents")
+    page = render_markdown(guide, deployment)
+    (program,) = [each.partition("```")[0] for each in page.split("```python\n")[1:] if "mcp import" in each]
+
+    printed = run_command([sys.executable, "-c", program], environment, tmp_path).splitlines()
+
+    assert printed[0].startswith("{'")
     assert printed[-1].startswith("paid in 0x")
     assert before - devchain.token_balance(PAYER.address) == CENT
 
