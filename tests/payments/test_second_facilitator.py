@@ -10,13 +10,23 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload, sign_payment
+from buyer import (
+    ApiFactory,
+    Buyer,
+    encode_header,
+    pay,
+    payment_note,
+    sign_payload,
+    sign_payment,
+    with_identifier,
+)
 from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
 from sdk_facilitators import open_python_facilitator
 from seeded_journals import prune_rows, read_row, record_open_payment
@@ -362,6 +372,51 @@ def test_wallet_is_not_advised_to_repay_maybe_sent_payment(
     [payment] = get_signed(client, number=4).json()["payments"]
 
     assert (payment["state"], payment["next"], payment["retry"]) == ("unused", step, "same_payment")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"payers_denied": (Buyer(4).address,)}, {"price": Decimal("0.02")}], ids=["denied", "price"]
+)
+def test_buyer_of_maybe_sent_payment_is_not_told_it_is_unused_after_change(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    changes: dict[str, Any],
+) -> None:
+    """Its transfer may still come: who signs another one would pay twice."""
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client = api(two_facilitator_settings)
+    payment = sign_payment(client, Buyer(4))
+    pay(client, payment)
+
+    again = pay(api(two_facilitator_settings.model_copy(update=changes)), payment)
+
+    note = payment_note(again)
+    assert (again.status_code, note["state"], note["retry"]) == (502, "in_flight", "same_payment")
+    assert (again.json()["error"]["provider"], note["charged"]) == ("facilitator", False)
+    assert int(again.headers["Retry-After"]) > 10
+    assert (facilitator.asked, second.asked) == (1, 1)
+
+
+def test_fresh_signature_does_not_replace_maybe_sent_payment_of_its_key(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+) -> None:
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client, name = api(two_facilitator_settings), "one-order-of-the-buyer"
+    first = with_identifier(sign_payload(client, Buyer(4)), name)
+    pay(client, first)
+
+    fresh = pay(client, with_identifier(sign_payload(client, Buyer(4)), name))
+    same = pay(client, first)
+
+    note = payment_note(fresh)
+    assert (fresh.status_code, note["state"], note["retry"]) == (502, "in_flight", "same_payment")
+    assert same.status_code == 200, same.text
+    assert facilitator.moved.total() + second.moved.total() == 1
 
 
 async def test_expired_maybe_sent_payment_is_kept_for_audit(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from centgate.errors import (
@@ -16,6 +17,7 @@ from centgate.errors import (
     PaymentConflict,
     PaymentNote,
     PaymentRequired,
+    ProviderError,
 )
 from centgate.payments import queries
 from centgate.payments.authorization import (
@@ -25,7 +27,7 @@ from centgate.payments.authorization import (
     raise_if_rejected,
     signature_rejection,
 )
-from centgate.payments.facilitator import build_refusal_response
+from centgate.payments.facilitator import FACILITATOR_NAME, build_refusal_response
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.tables import RowState
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
@@ -248,7 +250,7 @@ def heartbeat(worker: Worker) -> UnitOfWork[float]:
 
 def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
     payment, worker = attempt.payment, attempt.worker
-    is_reopened = _is_to_be_found_out(payment, row)
+    is_reopened = _is_to_be_found_out(attempt, row)
     if row["state"] in _PRESENTABLE and not is_reopened:
         return (yield from _reclaim_refused(attempt, row))
     if not _is_same_buyer(row, payment):
@@ -275,6 +277,8 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
     is_same = queries.key_of(row) == payment.key  # else another payment with the same idempotency key
+    if queries.is_doubted(row) and (payment.rejection or not is_same):
+        raise _doubted_error(row, attempt.now)
     if payment.rejection and is_same:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
@@ -298,13 +302,18 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     return new
 
 
-def _is_to_be_found_out(payment: Payment, row: ResultRow) -> bool:
+def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
     """Return True for an expired, unused payment that one of two facilitators may have sent all the same.
 
-    A buyer who is told that it was not used signs another one, and would pay twice.
+    A buyer who is told that it was not used signs another one, and would pay twice; so would one whose other
+    payment with the same idempotency key took its place.
     """
-    has_expired = payment.rejection is not None and payment.rejection.reason == EXPIRED_REASON
-    return has_expired and queries.is_doubted(row) and queries.key_of(row) == payment.key
+    rejection = attempt.payment.rejection
+    if queries.key_of(row) == attempt.payment.key:
+        has_expired = rejection is not None and rejection.reason == EXPIRED_REASON
+    else:
+        has_expired = rejection is None and row["valid_before"] <= attempt.now
+    return has_expired and queries.is_doubted(row)
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:
@@ -327,6 +336,20 @@ def _earlier_facilitator(attempt: ClaimAttempt, row: ResultRow) -> str | None:
 def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
     since = attempt.waiting_since
     return since is not None and row["state"] == "refused" and row["updated_at"] >= since
+
+
+def _doubted_error(row: ResultRow, now: float) -> ProviderError:
+    """Return the error for a payment that may have been sent, and cannot be submitted for this request.
+
+    Neither 402 nor "unused", at which a buyer signs another one: its outcome is found out after its end.
+    """
+    return ProviderError(
+        FACILITATOR_NAME,
+        "the facilitator took no more payments, but may have sent this one: whether it moved is not known "
+        "before it expires; send the same payment again then",
+        payment=PaymentNote("in_flight", charged=False, retry="same_payment"),
+        retry_after=max(1, ceil(row["valid_before"] - now)),
+    )
 
 
 def _concurrent_refusal(key: PaymentKey, row: ResultRow) -> PaymentRequired:
