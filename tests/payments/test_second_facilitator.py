@@ -29,14 +29,16 @@ from buyer import (
 )
 from facilitators import Reply, StubFacilitator, build_settings, refuse_with, reply_with
 from sdk_facilitators import open_python_facilitator
-from seeded_journals import prune_rows, read_row, record_open_payment
+from seeded_journals import open_journal_store, prune_rows, read_row, record_open_payment
 from sign_ins import get_signed
 from starlette.responses import Response
 from test_kill import kill_on_settle, pay_until_answered, run_server
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.devchain.devnet import DevChain
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.reconciler import reconcile_all
+from centgate.payments.refunds import Refund, record_refund
 from centgate.settings import Settings
 
 NOWHERE = "http://127.0.0.1:9"
@@ -417,6 +419,32 @@ def test_fresh_signature_does_not_replace_maybe_sent_payment_of_its_key(
     assert (fresh.status_code, note["state"], note["retry"]) == (502, "in_flight", "same_payment")
     assert same.status_code == 200, same.text
     assert facilitator.moved.total() + second.moved.total() == 1
+
+
+async def test_refunded_maybe_sent_payment_buys_nothing(
+    api: ApiFactory,
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+) -> None:
+    """Its money was received all the same, and paid back; the chain would show that it was received."""
+    facilitator.next, second.next = [RATE_LIMIT], [RATE_LIMIT]
+    client = api(two_facilitator_settings)
+    payload = sign_payload(client, Buyer(4), seconds=12)
+    pay(client, encode_header(payload))
+    row = await read_row(two_facilitator_settings, payload)
+    key = PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
+    refund = Refund("0x" + "ab" * 32, time.time())
+    async with open_journal_store(two_facilitator_settings) as store:
+        assert await record_refund(store, key, refund, redeem_cutoff=0.0, was_received=True)
+    await asyncio.sleep(13)
+
+    again = pay(client, encode_header(payload))
+    [shown] = get_signed(client, number=4).json()["payments"]
+
+    assert again.status_code == 402, again.text
+    assert (await read_row(two_facilitator_settings, payload))["state"] == "unused"
+    assert (shown["next"], shown["refund"]["transaction"]) == ("pay_again", refund.transaction)
 
 
 async def test_expired_maybe_sent_payment_is_kept_for_audit(

@@ -277,7 +277,7 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
     is_same = queries.key_of(row) == payment.key  # else another payment with the same idempotency key
-    if queries.is_doubted(row) and (payment.rejection or not is_same):
+    if _is_doubted(row) and (payment.rejection or not is_same):
         raise _doubted_error(row, attempt.now)
     if payment.rejection and is_same:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
@@ -313,7 +313,12 @@ def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
         has_expired = rejection is not None and rejection.reason == EXPIRED_REASON
     else:
         has_expired = rejection is None and row["valid_before"] <= attempt.now
-    return has_expired and queries.is_doubted(row)
+    return has_expired and _is_doubted(row)
+
+
+def _is_doubted(row: ResultRow) -> bool:
+    """Return True if a facilitator may have sent an unused payment; not if it was received and refunded."""
+    return queries.is_doubted(row) and not row["refunded"]
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:
