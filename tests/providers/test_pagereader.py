@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,74 @@ async def test_refresh_header_is_followed_like_element(
         page = await pagereader.read_page(url, only_main_content=True)
 
     assert page.markdown.startswith("# Story") == followed
+
+
+def set_refreshes(site: Site, *paths: str) -> str:
+    """Have each path refresh to the next one, by the element and the header in turn; return the first URL."""
+    for number, (path, target) in enumerate(pairwise(paths)):
+        site.set_page(path, f"<meta http-equiv=refresh content='0; url={target}'><p>Wait.")
+        if number % 2:
+            site.set_page(path, "<p>Wait.")
+            site.refresh[path] = f"0; url={target}"
+    return site.url + paths[0]
+
+
+async def test_chain_of_refreshes_is_followed(site: Site, open_reader: Reader) -> None:
+    url = set_refreshes(site, "/1", "/2", "/3", "/moved")
+    site.set_page("/moved", "/story", status=302)
+    site.set_page("/story", STORY)
+
+    async with open_reader() as pagereader:
+        page = await pagereader.read_page(url, only_main_content=True)
+
+    assert page.markdown.startswith("# Story")
+    assert page.final_url == f"{site.url}/story"
+
+
+async def test_refreshes_and_redirects_share_one_limit(site: Site, open_reader: Reader) -> None:
+    url = set_refreshes(site, "/1", "/2", "/3", "/4", "/5", "/moved")
+    site.set_page("/moved", "/story", status=302)
+    site.set_page("/story", STORY)
+
+    async with open_reader() as pagereader:
+        with pytest.raises(PageUnread, match="redirects more than 5 times"):
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert "/story" not in [path for path, _ in site.asked]
+
+
+async def test_circle_of_refreshes_is_no_page(site: Site, open_reader: Reader) -> None:
+    url = set_refreshes(site, "/1", "/2", "/3", "/2")
+
+    async with open_reader() as pagereader:
+        with pytest.raises(PageUnread, match="leads back"):
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert [path for path, _ in site.asked] == ["/robots.txt", "/1", "/2", "/3"]
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::ffff:7f00:1]/", "/secret"])
+async def test_every_refresh_of_chain_is_checked(target: str, site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    url = set_refreshes(site, "/1", "/2", "/3", target)
+
+    async with open_reader() as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert unread.value.reason == ("robots" if target == "/secret" else "blocked_address")
+
+
+async def test_redirect_to_forbidden_page_of_same_site_is_not_read(site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    url = site.set_page("/old", "/secret", status=302)
+    site.set_page("/secret", STORY)
+
+    async with open_reader() as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert unread.value.reason == "robots"
 
 
 async def test_menus_around_empty_application_are_unread(site: Site, open_reader: Reader) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 import structlog
 
@@ -23,14 +24,18 @@ from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
 from centgate.web.extract.parts import PagePart, take_part
-from centgate.web.fetch.fetcher import FetchFailed, FetchResult
+from centgate.web.fetch.fetcher import MAX_REDIRECTS, NOT_MODIFIED, FetchFailed, FetchResult
 from centgate.web.fetch.site import find_site
-from centgate.web.results import UnreadPage, WebPage
+from centgate.web.fetch.validators import Validators
+from centgate.web.results import UnchangedPage, UnreadPage, WebPage
+from centgate.web.sitemap.robots import is_other_address
 
 READ_SECONDS = 5
 """Seconds for parsing one page."""
 REQUEST_SECONDS = 12
 """Seconds for parsing all pages of one request."""
+MAX_PARSES = 2
+"""Times for parsing a page that are the limit for a page and those that its refreshes lead to."""
 CUT_SECONDS = 5
 """Seconds for taking a part of one page."""
 FETCH_SHARE = 0.65
@@ -50,6 +55,16 @@ _PARSER_ERRORS = (
     AssertionError,
 )
 """Errors that an unusual page may cause in a parser."""
+
+
+@dataclass(slots=True)
+class _ParseTime:
+    """Time for parsing a page, and the pages that its refreshes lead to."""
+
+    limit: float
+    """Seconds for each time that a page is parsed."""
+    left: float
+    """Seconds for all of them."""
 
 
 class PageReader(Provider):
@@ -76,6 +91,14 @@ class PageReader(Provider):
     async def read_page(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every scraper is asked
         """Read one page; NoData if it does not exist, PageUnread if it cannot be read."""
         return await self._read_page(url, READ_SECONDS, only_main_content=only_main_content)
+
+    @instrumented
+    async def read_changed_page(self, url: str, validators: Validators) -> WebPage | UnchangedPage:
+        """Read the main content of a page unless it is still of the version that has these validators."""
+        fetched = await self._fetch(url, validators=validators)
+        if fetched.status == NOT_MODIFIED:
+            return UnchangedPage(url, is_indexable=permits_index(fetched.headers.get("X-Robots-Tag")))
+        return await self._read_fetched(url, fetched, READ_SECONDS, only_main_content=True)
 
     @instrumented
     async def page_contents(self, urls: Sequence[str], max_characters: int) -> list[WebPage | UnreadPage]:
@@ -120,13 +143,15 @@ class PageReader(Provider):
 
     async def _read_page(self, url: str, seconds: float, *, only_main_content: bool) -> WebPage:
         """Read one page, with at most so many seconds for each time that it is parsed."""
-        extract = partial(self._extract, seconds=seconds, only_main_content=only_main_content)
         fetched = await self._fetch(url)
-        reading = await extract(fetched)
-        target = reading.refresh_target or _find_header_target(fetched, reading)
-        if target and not reading.blocked:
-            fetched = await self._fetch(target)
-            reading = await extract(fetched)
+        return await self._read_fetched(url, fetched, seconds, only_main_content=only_main_content)
+
+    async def _read_fetched(
+        self, url: str, first: FetchResult, seconds: float, *, only_main_content: bool
+    ) -> WebPage:
+        parse_time = _ParseTime(seconds, MAX_PARSES * seconds)
+        extract = partial(self._extract, parse_time=parse_time, only_main_content=only_main_content)
+        fetched, reading = await self._follow_refreshes(first, extract)
         if reading.needs_scripts and not reading.blocked:
             fetched, reading = await self._render(fetched, reading, extract)
         if reading.blocked:
@@ -136,19 +161,50 @@ class PageReader(Provider):
         if not reading.markdown.strip():
             detail = " without its scripts" if reading.needs_scripts else ""
             raise self._page_error("failed", f"the page at {_host_of(fetched.url)} has no text{detail}")
-        return _build_page(url, fetched, reading)
+        page = _build_page(url, fetched, reading)
+        # the version of a page that leads elsewhere says nothing of the page there
+        return replace(page, validators=fetched.validators if fetched is first else None)
 
-    async def _fetch(self, url: str) -> FetchResult:
-        resources = self._server_resources
-        seconds = self.remaining_seconds * FETCH_SHARE
+    async def _follow_refreshes(
+        self, fetched: FetchResult, extract: Callable[[FetchResult], Awaitable[ExtractedPage]]
+    ) -> tuple[FetchResult, ExtractedPage]:
+        """Return the page that refreshes lead to, at most as many of them and of redirects as are followed.
+
+        A page that refreshes itself is the page; a longer circle is none.
+        """
+        seen, redirects = [fetched.url], fetched.redirects
+        reading = await extract(fetched)
+        while (target := _find_refresh_target(fetched, reading)) and not reading.blocked:
+            host = _host_of(fetched.url)
+            if target in seen:
+                raise self._page_error("failed", f"the page at {host} leads back to one that led to it")
+            if redirects >= MAX_REDIRECTS:
+                raise self._page_error("failed", f"{host} redirects more than {MAX_REDIRECTS} times")
+            fetched = await self._fetch(target, max_redirects=MAX_REDIRECTS - redirects - 1)
+            redirects += 1 + fetched.redirects
+            seen += [target, fetched.url]
+            reading = await extract(fetched)
+        return fetched, reading
+
+    async def _fetch(
+        self, url: str, *, max_redirects: int = MAX_REDIRECTS, validators: Validators | None = None
+    ) -> FetchResult:
+        fetcher, seconds = self._server_resources.fetcher, self.remaining_seconds * FETCH_SHARE
         try:
             await self._check_robots(url)
-            fetched = await resources.fetcher.fetch(url, timeout=seconds, media_types=MEDIA_TYPES)
-            if _host_of(fetched.url) != _host_of(url):
+            fetched = await fetcher.fetch(
+                url,
+                timeout=seconds,
+                media_types=MEDIA_TYPES,
+                max_redirects=max_redirects,
+                validators=validators,
+            )
+            if is_other_address(fetched.url, url):
                 await self._check_robots(fetched.url)
         except FetchFailed as failure:
             raise self._page_error(failure.reason, f"the page could not be read: {failure.message}") from None
-        if error := self._status_error(fetched):
+        is_unchanged = validators is not None and fetched.status == NOT_MODIFIED
+        if not is_unchanged and (error := self._status_error(fetched)):
             raise error
         return fetched
 
@@ -174,12 +230,15 @@ class PageReader(Provider):
         return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
     async def _extract(
-        self, fetched: FetchResult, *, seconds: float, only_main_content: bool
+        self, fetched: FetchResult, *, parse_time: _ParseTime, only_main_content: bool
     ) -> ExtractedPage:
+        started, seconds = time.monotonic(), min(parse_time.limit, parse_time.left)
         run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
         site = await asyncio.to_thread(find_site, fetched.url)  # it reads the public suffix list once
         keys = WORK_KEYS.set((*WORK_KEYS.get(), f"site:{site}"))
         try:
+            if seconds <= 0:
+                raise TaskTimedOut("there is no time left")
             return await run(
                 seconds,
                 extract_page,
@@ -193,7 +252,7 @@ class PageReader(Provider):
                 "unsupported", f"the response of {host} cannot be read: {unsupported}"
             ) from None
         except TaskTimedOut:
-            message = f"the page at {host} could not be parsed within {seconds:g} s"
+            message = f"the page at {host} could not be parsed within {max(0.0, seconds):.3g} s"
             raise self._page_error("failed", message) from None
         except TaskDied:
             message = f"the page at {host} exceeds the memory limit"
@@ -203,6 +262,7 @@ class PageReader(Provider):
         except _PARSER_ERRORS as error:
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
         finally:
+            parse_time.left -= time.monotonic() - started
             WORK_KEYS.reset(keys)
 
     async def _render(
@@ -229,12 +289,13 @@ class PageReader(Provider):
         return PageUnread(self.info.name, reason, message)
 
 
-def _find_header_target(fetched: FetchResult, reading: ExtractedPage) -> str | None:
-    """Return the target of the `Refresh` header of a response with little text; None without one."""
-    if reading.length >= MAX_SHELL_TEXT:
-        return None
-    target = parse_refresh(fetched.headers.get("Refresh"), fetched.url)
-    return target if target != fetched.url else None
+def _find_refresh_target(fetched: FetchResult, reading: ExtractedPage) -> str | None:
+    """Return the other page that a page leads to by its `refresh` element or header; None without one."""
+    target = reading.refresh_target
+    if target is None and reading.length < MAX_SHELL_TEXT:
+        target = parse_refresh(fetched.headers.get("Refresh"), fetched.url)
+    address = urldefrag(target).url if target else None
+    return address if address != fetched.url else None
 
 
 def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPage:

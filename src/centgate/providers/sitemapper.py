@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from centgate.errors import PageUnread, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
@@ -20,6 +19,7 @@ from centgate.web.extract.content_type import is_page_list
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
+from centgate.web.sitemap.robots import is_other_address
 from centgate.web.sitemap.site_map import (
     PackedEntries,
     RankedPages,
@@ -155,7 +155,7 @@ class SiteMapper(Provider):
         fetched = await self._server_resources.fetcher.fetch(
             url, timeout=seconds, max_bytes=PAGE_BYTES, media_types=PAGE_TYPES
         )
-        if urlsplit(fetched.url).netloc != urlsplit(url).netloc:
+        if is_other_address(fetched.url, url):
             await self._check_robots(fetched.url)
         if error := status_failure(fetched):
             raise error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from centgate.errors import UnreadReason
+from centgate.web.fetch.validators import Validators
 
 SearchType = Literal["auto", "fast"]
 
@@ -85,6 +86,18 @@ class WebPage:
     """True for a sitemap or a feed, which names pages and is none."""
     warnings: tuple[str, ...] = ()
     """Limits of the extraction, as sentences for the reader."""
+    validators: Validators | None = None
+    """What the site says of this version; None if it says nothing, or if the text is not of the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedPage:
+    """Page that is still of the version that was read before."""
+
+    url: str
+    """As requested."""
+    is_indexable: bool
+    """False if the response asks search engines to leave it out."""
 
 
 @dataclass(frozen=True, slots=True)

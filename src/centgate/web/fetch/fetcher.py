@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from centgate.web.fetch.connector import default_tls, open_checked_connection
 from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, read_body
@@ -16,6 +16,7 @@ from centgate.web.fetch.fairness import CooperativeScheduler
 from centgate.web.fetch.http_client import HttpExchange
 from centgate.web.fetch.policy import FetchPolicy
 from centgate.web.fetch.url import Target, parse_target
+from centgate.web.fetch.validators import Validators, parse_validators
 
 __all__ = ["FetchFailed", "FetchResult", "Fetcher", "ResolveFunction", "open_fetcher"]
 
@@ -30,7 +31,8 @@ MAX_WAITING = 8
 """Maximum fetches waiting for one host."""
 MAX_TOTAL = 64
 """Maximum concurrent connections to all hosts."""
-_BODYLESS_STATUSES = frozenset({204, 205, 304})
+NOT_MODIFIED = 304
+_BODYLESS_STATUSES = frozenset({204, 205, NOT_MODIFIED})
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 
@@ -47,12 +49,25 @@ class FetchResult:
     """Decompressed; at most 64 KB for an error, and empty for an error of another media type."""
     headers: Mapping[str, str] = field(repr=False)
     """Case-insensitive names."""
+    redirects: int = 0
+    """Number of redirects that were followed."""
+
+    @property
+    def validators(self) -> Validators | None:
+        """Validators of this version of the page; None if the site sends no usable ones."""
+        return parse_validators(self.url, self.headers)
 
 
 @dataclass(frozen=True, slots=True)
 class _FetchOptions:
     max_bytes: int
     media_types: tuple[str, ...]
+    max_redirects: int = MAX_REDIRECTS
+    validators: Validators | None = None
+
+    def conditions_for(self, url: str) -> Mapping[str, str]:
+        """Return the conditional fields of a request for a URL."""
+        return self.validators.request_headers if self.validators and self.validators.url == url else {}
 
     def accepts(self, content_type: str | None) -> bool:
         media = (content_type or "").partition(";")[0].strip().lower()
@@ -127,14 +142,20 @@ class Fetcher:
         timeout: float,
         max_bytes: int = 5 * MEGABYTE,
         media_types: Collection[str] = (),
+        max_redirects: int = MAX_REDIRECTS,
+        validators: Validators | None = None,
     ) -> FetchResult:
         """GET a URL. Raises FetchFailed if there is no readable response.
+
+        With `validators` of an earlier response the status is 304, without a body, if the page is the same.
 
         `media_types` are the accepted types, `text/*` for a family; empty accepts all. A response of another
         type raises FetchFailed with `unsupported`, except for errors (status 400 and up), whose body is then
         empty. `timeout` is in seconds and includes everything: waiting for a slot, DNS lookups, redirects.
         """
-        options = _FetchOptions(max_bytes, tuple(each.lower() for each in media_types))
+        options = _FetchOptions(
+            max_bytes, tuple(each.lower() for each in media_types), max_redirects, validators
+        )
         try:
             async with asyncio.timeout(timeout):
                 return await self._fetch_following(url, options)
@@ -149,11 +170,11 @@ class Fetcher:
 
     async def _fetch_following(self, url: str, options: _FetchOptions) -> FetchResult:
         target = self._check_url(url)
-        for _ in range(MAX_REDIRECTS + 1):
+        for redirects in range(options.max_redirects + 1):
             async with self._host_limiter.acquire_slot(target.host, label=target.label):
                 answer = await self._send(target, options)
             if isinstance(answer, FetchResult):
-                return answer
+                return replace(answer, redirects=redirects)
             target = self._follow_redirect(target, answer)
         raise FetchFailed("failed", f"{target.label} redirects more than {MAX_REDIRECTS} times")
 
@@ -183,7 +204,7 @@ class Fetcher:
             target, addresses, self._policy, self._tls or default_tls()
         ) as connection:
             exchange = HttpExchange(target, connection, self._scheduler)
-            await exchange.send_request(self._request_headers(options))
+            await exchange.send_request(self._request_headers(target, options))
             if 300 <= exchange.status < 400 and exchange.status not in _BODYLESS_STATUSES:
                 return _redirect_location(target, exchange)
             return await self._read_response(target, exchange, options)
@@ -222,12 +243,13 @@ class Fetcher:
             exchange.iter_body(), coding, most_bytes, buffer=buffer, host=host, scheduler=self._scheduler
         )
 
-    def _request_headers(self, options: _FetchOptions) -> Mapping[str, str]:
+    def _request_headers(self, target: Target, options: _FetchOptions) -> Mapping[str, str]:
         return {
             "User-Agent": self._user_agent,
             "Accept": ", ".join((*options.media_types, "*/*;q=0.1")) if options.media_types else "*/*",
             "Accept-Encoding": ACCEPT_ENCODING,
             "Connection": "close",
+            **options.conditions_for(target.url),
         }
 
 

@@ -145,6 +145,11 @@ class Robots:
         return _RobotsFile(_truncate_lines(answer.body) if 200 <= answer.status < 300 else b"")
 
 
+def is_other_address(target: str, url: str) -> bool:
+    """True if a redirect changed more than the scheme, so that other rules may apply to its target."""
+    return target.partition("://")[2] != url.partition("://")[2]
+
+
 def is_allowed(text: bytes, token: str, url: str) -> bool:
     """True if the rules allow a robot to fetch a page."""
     return Protego.parse(_decode(text)).can_fetch(url, token)
