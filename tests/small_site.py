@@ -19,6 +19,7 @@ from centgate.web.sitemap.robots import Robots
 
 HTML = "text/html; charset=utf-8"
 XML = "application/xml"
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class SmallSite:
     requested_paths: list[str] = field(default_factory=list[str])
     """Requested paths, in order."""
     user_agents: set[str] = field(default_factory=set[str])
+    conditions: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    """Conditional fields of the last request for each path that had any."""
     silent_paths: set[str] = field(default_factory=set[str])
     """Paths that get no response before the test ends."""
     silent_path_requested: threading.Event = field(default_factory=threading.Event)
@@ -137,6 +140,13 @@ class _Server(ThreadingHTTPServer):
         pass  # the client may close the connection
 
 
+def is_same_version(conditions: dict[str, str], headers: dict[str, str]) -> bool:
+    """True if a conditional request names the version of a response; the tag comes before the date."""
+    if "If-None-Match" in conditions:
+        return conditions["If-None-Match"] == headers.get("ETag")
+    return conditions.get("If-Modified-Since", "") == headers.get("Last-Modified")
+
+
 def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the names of the base class
@@ -150,10 +160,14 @@ def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
                 site.test_ended.wait(60)
                 return
             said = site.response_for(self.path)
-            self.send_response(said.status)
+            if conditions := {name: value for name in CONDITIONS if (value := self.headers.get(name))}:
+                site.conditions[self.path] = conditions
+            is_unchanged = said.status == 200 and is_same_version(conditions, said.headers)
+            body = b"" if is_unchanged else said.body
+            self.send_response(304 if is_unchanged else said.status)
             for name, value in {**said.headers, "Content-Length": str(len(said.body))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(said.body)
+            self.wfile.write(body)
 
     return Handler

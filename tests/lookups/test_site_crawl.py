@@ -14,6 +14,7 @@ from centgate.lookups import site_crawl
 from centgate.lookups.site_crawl import CrawlReport, SiteCrawler
 from centgate.providers.pagereader import PageReader
 from centgate.providers.sitemapper import SiteMapper
+from centgate.web.index import crawl_state
 from centgate.web.index.crawl_state import MAX_FAILURES, CrawlState, IndexedSite
 from centgate.web.index.duplicates import compute_fingerprint
 from centgate.web.index.index_writer import PageIndexWriter
@@ -409,6 +410,127 @@ async def test_crawl_killed_before_commit_is_repeated(
         crawled.state.forget_unsettled()
 
         assert page.key in {each.key for each in crawled.state.list_due(crawled.site.url, 10, time.time())}
+
+
+@pytest.fixture
+def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pages that were read be due in the next crawl."""
+    monkeypatch.setattr(crawl_state, "FIRST_INTERVAL", 0.0)
+
+
+def build_versioned_site(site: SmallSite) -> None:
+    """Have pages state a version: by a tag, by a date, and by both."""
+    site.respond("/", build_article("kumquat", "/docs/lime", "/docs/pomelo"), ETag='"k1"')
+    site.respond("/docs/lime", build_article("lime"), **{"Last-Modified": LAST_MODIFIED})
+    site.respond("/docs/pomelo", build_article("pomelo"), ETag='W/"p1"', **{"Last-Modified": LAST_MODIFIED})
+
+
+LAST_MODIFIED = "Tue, 03 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.usefixtures("always_due")
+async def test_unchanged_pages_are_not_transferred_again(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    build_versioned_site(site)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        assert (await crawled.crawl()).counts == {"indexed": 3}
+        assert not site.conditions
+
+        report = await crawled.crawl()
+
+        assert report.counts == {"unchanged": 3}
+        assert site.conditions == {
+            "/": {"If-None-Match": '"k1"'},
+            "/docs/lime": {"If-Modified-Since": LAST_MODIFIED},
+            "/docs/pomelo": {"If-None-Match": 'W/"p1"', "If-Modified-Since": LAST_MODIFIED},
+        }
+        assert crawled.paths("lime") == ["/docs/lime"]
+        (status,) = crawled.state.list_statuses()
+        assert status.counts == {"indexed": 3}
+
+
+@pytest.mark.usefixtures("always_due")
+async def test_changed_page_is_read_again(site: SmallSite, page_reader: OpenReader, tmp_path: Path) -> None:
+    build_versioned_site(site)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        site.respond("/docs/pomelo", build_article("tangelo"), ETag='"p2"')
+
+        assert (await crawled.crawl()).counts == {"unchanged": 2, "indexed": 1}
+        assert crawled.paths("tangelo") == ["/docs/pomelo"]
+        await crawled.crawl()
+
+    assert site.conditions["/docs/pomelo"] == {"If-None-Match": '"p2"'}
+
+
+@pytest.mark.usefixtures("always_due")
+async def test_unchanged_page_that_refuses_index_is_removed(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    build_versioned_site(site)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        site.response_for("/docs/pomelo").headers["X-Robots-Tag"] = "noindex"
+
+        assert (await crawled.crawl()).counts == {"unchanged": 2, "refused": 1}
+        assert crawled.paths("pomelo") == []
+
+
+@pytest.mark.usefixtures("always_due")
+async def test_robots_and_pace_hold_for_unchanged_pages(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    build_versioned_site(site)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+    site.set_robots("User-agent: *", "Crawl-delay: 0.3", "Disallow: /docs/lime")
+    site.requested_paths.clear()
+
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        started = time.monotonic()
+        report = await crawled.crawl()
+
+        assert report.counts == {"refused": 1, "unchanged": 2}
+        assert time.monotonic() - started >= 0.6  # one pause before each page that is requested
+        assert "/docs/lime" not in site.requested_paths
+        assert crawled.paths("lime") == []
+
+
+@pytest.mark.usefixtures("always_due")
+@pytest.mark.parametrize("loss", ["index lost", "killed before commit", "again", "more pages"])
+async def test_pages_are_read_in_full_when_index_lacks_them(
+    loss: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    build_versioned_site(site)
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        if loss == "index lost":
+            crawled.state.make_all_due()
+        elif loss == "killed before commit":
+            for page in crawled.state.list_due(crawled.site.url, 10, time.time()):
+                crawled.state.record_reading(page, "indexed", validators=page.validators)
+            crawled.state.forget_unsettled()
+        elif loss == "again":
+            crawled.state.make_due(crawled.site.url)
+        else:
+            crawled.state.add_site(crawled.site.url, 200)
+
+        assert (await crawled.crawl()).counts == {"indexed": 3}
+        assert not site.conditions
+
+
+@pytest.mark.usefixtures("always_due")
+async def test_version_of_refreshing_page_is_not_that_of_its_target(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    site.respond("/", "<meta http-equiv=refresh content='0;url=/index/'>", ETag='"same"')
+    site.respond("/index/", build_article("kumquat", "/docs/lime"))
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        await crawled.crawl()
+
+    assert not site.conditions
 
 
 async def test_crawl_of_unreachable_site_ends_early(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,7 +23,7 @@ from centgate.errors import NoData, ProviderError
 from centgate.providers.siteindex import SiteIndex
 from centgate.services.neuralweb_search import KEYWORD_WARNING
 from centgate.settings import ProviderSettings, Settings
-from centgate.web.index.crawl_state import CrawlState
+from centgate.web.index.crawl_state import CrawlState, IndexedSite
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page import IndexedPage, page_key
 from centgate.web.index.page_index import PageIndex
@@ -254,3 +255,25 @@ async def test_old_pages_are_reported_and_category_is_refused(tmp_path: Path) ->
         assert "1 of the pages were read more than 90 days ago" in provider.trace.warnings
         with pytest.raises(NoData):
             await provider.search("weather", 5)
+
+
+async def test_time_of_unchanged_reading_counts_once_committed(tmp_path: Path) -> None:
+    folder = Settings().siteindex_folder
+    page = build_page(fetched="2024-01-01T00:00:00Z")
+    write_index(folder, page)
+    with closing(CrawlState(folder)) as state:
+        site = IndexedSite(SITE)
+        state.add_pages(site, [(page.url, None)])
+        (due,) = state.list_due(SITE, 1, time.time())
+        state.record_reading(due, "indexed")
+        state.settle()
+        state.make_due(SITE)
+        state.record_unchanged(due)
+        async with open_provider(SiteIndex, tmp_path) as provider:
+            (before,) = (await provider.search("kumquat", 5)).hits
+            state.settle()
+            (after,) = (await provider.search("kumquat", 5)).hits
+
+    assert before.indexed == "2024-01-01T00:00:00Z"
+    assert after.indexed is not None
+    assert after.indexed > "2026"

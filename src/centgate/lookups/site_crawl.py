@@ -32,7 +32,7 @@ from centgate.web.index.page import (
     page_key,
     plain_text,
 )
-from centgate.web.results import WebPage
+from centgate.web.results import UnchangedPage, WebPage
 from centgate.web.sitemap.robots import Robots
 
 MAX_DELAY = 60.0
@@ -43,6 +43,7 @@ CONCURRENT_SITES = 4
 MAX_MAPPED_PAGES = 50_000
 MAX_CONSECUTIVE_FAILURES = 10
 """Pages in a row that cannot be read after which a site's crawl ends: it is down, or wants no crawler."""
+_NOINDEX = "the page asks search engines to leave it out"
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class CrawlReport:
 
     site: str
     counts: Counter[str] = field(default_factory=Counter[str])
-    """Pages that were read, by their status."""
+    """Pages that were read, by their status; `unchanged` for those that the site said are as they were."""
     message: str | None = None
     """Why the crawl ended early, as a sentence; None if it did not."""
     warnings: list[str] = field(default_factory=list[str])
@@ -135,8 +136,7 @@ class SiteCrawler:
             if not due:
                 return
             (page,) = due
-            if report.counts:
-                await asyncio.sleep(pause)
+            await asyncio.sleep(pause)  # also before the first one: the site was just mapped
             status = await self._try_page(site, page)
             report.counts[status] += 1
             failures = failures + 1 if status == "failed" else 0
@@ -170,7 +170,7 @@ class SiteCrawler:
                 else self._refuse(page, refused.message)
             )
         try:
-            read = await self._reader.bind(RequestTrace()).read_page(page.url, True)  # noqa: FBT003 - the reader's order
+            read = await self._fetch_page(page)
         except NoData as missing:
             return self._remove(page, "gone", missing.message)
         except PageUnread as failure:
@@ -179,7 +179,22 @@ class SiteCrawler:
             return self._keep_failed(page, failure.message)
         except ProviderFailure as failure:
             return self._keep_failed(page, failure.message)
+        if isinstance(read, UnchangedPage):
+            return self._keep_unchanged(page, read)
         return self._index_page(site, page, read)
+
+    async def _fetch_page(self, page: DuePage) -> WebPage | UnchangedPage:
+        """Read a page; one that can be found only if it has changed since."""
+        reader = self._reader.bind(RequestTrace())
+        if page.validators and page.status == "indexed":
+            return await reader.read_changed_page(page.url, page.validators)
+        return await reader.read_page(page.url, True)  # noqa: FBT003 - the reader's order
+
+    def _keep_unchanged(self, page: DuePage, unchanged: UnchangedPage) -> str:
+        if not unchanged.is_indexable:
+            return self._refuse(page, _NOINDEX)
+        self._state.record_unchanged(page)
+        return "unchanged"
 
     def _index_page(self, site: IndexedSite, page: DuePage, read: WebPage) -> str:
         final_url = read.final_url or page.url
@@ -188,7 +203,7 @@ class SiteCrawler:
         if read.is_list:
             return self._refuse(page, "it is a sitemap or a feed, which only names pages")
         if not read.is_indexable:
-            return self._refuse(page, "the page asks search engines to leave it out")
+            return self._refuse(page, _NOINDEX)
         self._state.add_pages(site, [(url, None) for url in _find_links(read)])
         indexed = _build_page(site, page.url, read)
         if len(indexed.text) < MIN_TEXT_LENGTH:
@@ -200,7 +215,11 @@ class SiteCrawler:
             return "duplicate"
         self._writer.put(indexed)
         self._state.record_reading(
-            page, "indexed", content_hash=indexed.content_hash, fingerprint=fingerprint
+            page,
+            "indexed",
+            content_hash=indexed.content_hash,
+            fingerprint=fingerprint,
+            validators=read.validators,
         )
         return "indexed"
 

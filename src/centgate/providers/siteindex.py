@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,8 +16,9 @@ from centgate.errors import ProviderFailure
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
+from centgate.timestamps import format_unix_time
 from centgate.upstream import Upstream, join_url
-from centgate.web.index.crawl_state import list_covered_sites
+from centgate.web.index.crawl_state import find_reading_times, list_covered_sites
 from centgate.web.index.page_index import CANDIDATES, IndexUnreadable, PageIndex, PageMatch
 from centgate.web.index.vectors import MAX_DIMENSIONS, PageVectors, VectorsUnreadable
 from centgate.web.results import Hit, SearchResults
@@ -121,7 +123,7 @@ class SiteIndex(Provider):
             raise self.invalid_response(f"does not support the category '{category}'")
         try:
             near = await self._find_near(query)
-            matches = await asyncio.to_thread(self.index.search, query, limit, near=near or ())
+            matches = await asyncio.to_thread(self._search_index, query, limit, near or ())
             summary = self.index.summary
         except IndexUnreadable as error:
             raise self.invalid_response(f"cannot answer: {error}") from error
@@ -144,6 +146,12 @@ class SiteIndex(Provider):
             raise self.invalid_response(f"cannot answer: {error}") from error
         return f"{summary.pages:,} pages"
 
+    def _search_index(self, query: str, limit: int, near: Sequence[int]) -> list[PageMatch]:
+        """Return pages with the time of their last reading: the index has that of the text."""
+        matches = self.index.search(query, limit, near=near)
+        times = find_reading_times(self._folder, [match.page.url for match in matches])
+        return [_date_reading(match, times.get(match.page.url)) for match in matches]
+
     def _warn_of_age(self, matches: Sequence[PageMatch]) -> None:
         now = datetime.now(UTC)
         ages = [(now - datetime.fromisoformat(match.page.fetched)).days for match in matches]
@@ -158,6 +166,14 @@ def _parse_vector(value: Any) -> list[float]:
     if not 0 < len(vector) <= MAX_DIMENSIONS or not all(map(math.isfinite, vector)):
         raise ValueError("not a vector of finite numbers")
     return vector
+
+
+def _date_reading(match: PageMatch, seconds: float | None) -> PageMatch:
+    """Return a match with the time of a later reading, which found the page unchanged."""
+    if seconds is None:
+        return match
+    fetched = max(match.page.fetched, format_unix_time(seconds))
+    return replace(match, page=replace(match.page, fetched=fetched))
 
 
 def _to_hit(match: PageMatch) -> Hit | None:

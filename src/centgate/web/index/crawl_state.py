@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from centgate.web.fetch.validators import Validators
 from centgate.web.index.duplicates import are_near, split_bands
 from centgate.web.index.page import page_key
 from centgate.web.index.vectors import vector_id
@@ -40,6 +41,9 @@ create index if not exists page_due on page (site, due);
 create index if not exists page_hash on page (hash) where hash is not null;
 create table if not exists band (value integer, key text, primary key (value, key)) without rowid;
 create index if not exists band_key on band (key);
+create table if not exists validator (
+    key text primary key, url text not null, etag text, modified text
+) without rowid;
 """
 
 
@@ -84,6 +88,8 @@ class DuePage:
     hash: str | None
     failures: int
     interval: float
+    validators: Validators | None = None
+    """Validators of the version that can be found; None if the site sends none."""
 
 
 class CrawlState:
@@ -112,13 +118,15 @@ class CrawlState:
 
     def add_site(self, url: str, max_pages: int) -> bool:
         """Add a site, or change its number of pages; return True if it is new."""
-        is_new = self._first("select 1 from site where url = ?", url) is None
+        before = self._first("select max_pages from site where url = ?", url)
+        if isinstance(before, int) and before < max_pages:
+            self._forget_validators("site = ?", url)  # its pages are read again for what they link to
         self._database.execute(
             "insert into site (url, max_pages, added) values (?, ?, ?) "
             "on conflict (url) do update set max_pages = excluded.max_pages",
             (url, max_pages, time.time()),
         )
-        return is_new
+        return before is None
 
     def remove_site(self, url: str) -> bool:
         """Remove a site and its pages; return False if there is none."""
@@ -126,6 +134,7 @@ class CrawlState:
             self._database.execute(
                 "delete from band where key in (select key from page where site = ?)", (url,)
             )
+            self._forget_validators("site = ?", url)
             self._database.execute("delete from page where site = ?", (url,))
             return self._database.execute("delete from site where url = ?", (url,)).rowcount > 0
 
@@ -178,11 +187,12 @@ class CrawlState:
         A page that was read stays due until `settle`, in case the index is not committed, but is left out.
         """
         rows = self._database.execute(
-            "select key, url, status, hash, failures, interval from page "
+            "select key, page.url, status, hash, failures, interval, validator.url, etag, validator.modified "
+            "from page left join validator using (key) "
             "where site = ? and due <= ? and next_due is null order by fetched is not null, due limit ?",
             (site, now, limit),
         )
-        return [DuePage(*row) for row in rows]
+        return [DuePage(*row[:6], Validators(*row[6:]) if row[6] else None) for row in rows]
 
     def settle(self) -> None:
         """Set when the pages that were read are read again, after the index was committed."""
@@ -190,6 +200,7 @@ class CrawlState:
 
     def forget_unsettled(self) -> None:
         """Have pages read again whose last reading was not committed, since the crawl was killed."""
+        self._forget_validators("next_due is not null")
         self._database.execute("update page set next_due = null where next_due is not null")
 
     def list_indexed(self, site: str) -> list[DuePage]:
@@ -211,13 +222,15 @@ class CrawlState:
     def make_all_due(self) -> None:
         """Have all pages read again, since the index was lost."""
         with self.transaction():
+            self._database.execute("delete from validator")
             self._database.execute(
                 "update page set due = 0, next_due = null, status = 'waiting', hash = null, fetched = null"
             )
             self._database.execute("delete from band")
 
     def make_due(self, site: str) -> None:
-        """Have all pages of a site read again."""
+        """Have all pages of a site read again, whether they have changed or not."""
+        self._forget_validators("site = ?", site)
         self._database.execute("update page set due = 0 where site = ?", (site,))
 
     def find_duplicate(self, key: str, content_hash: str, fingerprint: int | None) -> str | None:
@@ -242,6 +255,7 @@ class CrawlState:
         *,
         content_hash: str | None = None,
         fingerprint: int | None = None,
+        validators: Validators | None = None,
     ) -> None:
         """Record that a page was read, and set when it is read again."""
         now = time.time()
@@ -256,9 +270,19 @@ class CrawlState:
             ),
         )
         self._database.execute("delete from band where key = ?", (page.key,))
+        self._store_validators(page.key, validators)
         if status == "indexed" and fingerprint is not None:
             bands = [(value, page.key) for value in split_bands(fingerprint)]
             self._database.executemany("insert or ignore into band values (?, ?)", bands)
+
+    def record_unchanged(self, page: DuePage) -> None:
+        """Record that a page that can be found is as it was, and set when it is read again."""
+        now, interval = time.time(), min(MAX_INTERVAL, page.interval * 2)
+        self._database.execute(
+            "update page set message = null, next_due = ?, fetched = ?, interval = ?, failures = 0 "
+            "where key = ?",
+            (now + interval, now, interval, page.key),
+        )
 
     def record_failure(self, page: DuePage, message: str) -> bool:
         """Record that a page could not be read; return True if it is not to be found any more."""
@@ -277,7 +301,21 @@ class CrawlState:
         )
         if is_lost:
             self._database.execute("delete from band where key = ?", (page.key,))
+            self._store_validators(page.key, None)
         return is_lost
+
+    def _store_validators(self, key: str, validators: Validators | None) -> None:
+        self._database.execute("delete from validator where key = ?", (key,))
+        if validators:
+            values = (key, validators.url, validators.etag, validators.last_modified)
+            self._database.execute("insert into validator values (?, ?, ?, ?)", values)
+
+    def _forget_validators(self, condition: str, *values: str) -> None:
+        """Have the pages for which a condition holds read in full, also if they have not changed."""
+        self._database.execute(
+            f"delete from validator where key in (select key from page where {condition})",
+            values,
+        )
 
     def _count_pages(self, site: str) -> int:
         """Return the number of a site's pages, without those that were of no use already at its last crawl.
@@ -345,10 +383,29 @@ def _folder_of(site: PageUrl) -> str:
 
 def list_covered_sites(folder: Path) -> list[str]:
     """Return the sites that were crawled, by their addresses; empty if the file is unreadable."""
+    rows = _read_rows(folder, "select url from site where crawled is not null order by url")
+    return [url for (url,) in rows]
+
+
+def find_reading_times(folder: Path, urls: Sequence[str]) -> dict[str, float]:
+    """Return when pages were read last, in seconds since 1970, by address; empty if the file is unreadable.
+
+    A page that had not changed keeps the time of its text in the index; readings that are not committed do
+    not count.
+    """
+    keys = {key: url for url in urls if (key := page_key(url))}
+    marks = ", ".join("?" * len(keys))
+    statement = (
+        f"select key, fetched from page where key in ({marks}) and status = 'indexed' "
+        "and next_due is null and fetched is not null"
+    )
+    return {keys[key]: fetched for key, fetched in _read_rows(folder, statement, *keys)}
+
+
+def _read_rows(folder: Path, statement: str, *values: str) -> list[Any]:
     file = (folder / FILE).absolute()
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=1)) as database:
-            rows = database.execute("select url from site where crawled is not null order by url").fetchall()
+            return database.execute(statement, values).fetchall()
     except sqlite3.Error:
         return []
-    return [url for (url,) in rows]
