@@ -421,8 +421,10 @@ def always_due(monkeypatch: pytest.MonkeyPatch) -> None:
 def build_versioned_site(site: SmallSite) -> None:
     """Have pages state a version: by a tag, by a date, and by both."""
     site.respond("/", build_article("kumquat", "/docs/lime", "/docs/pomelo"), ETag='"k1"')
-    site.respond("/docs/lime", build_article("lime"), **{"Last-Modified": LAST_MODIFIED})
-    site.respond("/docs/pomelo", build_article("pomelo"), ETag='W/"p1"', **{"Last-Modified": LAST_MODIFIED})
+    site.respond("/docs/lime", build_article("lime"))
+    site.respond("/docs/pomelo", build_article("pomelo"), ETag='W/"p1"')
+    for path in ("/docs/lime", "/docs/pomelo"):
+        site.response_for(path).headers["Last-Modified"] = LAST_MODIFIED
 
 
 LAST_MODIFIED = "Tue, 03 Nov 2026 10:00:00 GMT"

@@ -23,6 +23,7 @@ from centgate.phishing.snapshot import (
     pack_snapshot,
     unpack_snapshot,
 )
+from centgate.phishing.store import ListFolder
 
 CID = "QmUDBVyGwqKdSayk7kDKUaj9J41Ft1DWizcKUx5UmgMgGy"
 STALELIST: dict[str, Any] = {
@@ -296,6 +297,39 @@ def test_shipped_list_is_printed() -> None:
     assert load_shipped().id in result.output
     assert "2022-04-19" in result.output
     assert "DBAD" in result.output
+
+
+def test_list_fetched_by_server_is_shown_as_lead(tmp_path: Path) -> None:
+    fetched = import_document(STALELIST | {"lastUpdated": 1_800_000_000}).snapshot
+    other = import_document({"blocklist": ["evil.org"]}).snapshot
+    ListFolder(tmp_path).store_packed("metamask", pack_snapshot(fetched))
+    ListFolder(tmp_path).store_packed("polkadot", pack_snapshot(other))
+
+    result = run_command("show", CENTGATE_PHISHING_FOLDER=str(tmp_path))
+    shown = json.loads(run_command("show", "--json", CENTGATE_PHISHING_FOLDER=str(tmp_path)).output)
+
+    assert result.output.index(fetched.id) < result.output.index(other.id)
+    assert load_shipped().id not in result.output
+    assert shown["id"] == fetched.id
+    assert [(each["name"], each["id"]) for each in shown["lists"]] == [
+        ("metamask", fetched.id),
+        ("polkadot", other.id),
+    ]
+
+
+def test_own_list_is_shown_as_lead(tmp_path: Path) -> None:
+    own = import_document(STALELIST).snapshot
+    (tmp_path / "own.xz").write_bytes(pack_snapshot(own))
+    settings = {"CENTGATE_PHISHING_FOLDER": str(tmp_path), "CENTGATE_PHISHING_LIST": str(tmp_path / "own.xz")}
+
+    assert own.id in run_command("show", **settings).output
+
+
+def test_unreadable_own_list_is_reported_by_show(tmp_path: Path) -> None:
+    result = run_command("show", CENTGATE_PHISHING_LIST=str(tmp_path / "absent.xz"))
+
+    assert result.exit_code == 1
+    assert "absent.xz" in result.stderr
 
 
 def test_invalid_snapshot_is_reported_by_show(tmp_path: Path) -> None:

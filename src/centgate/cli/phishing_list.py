@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date as day
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -27,15 +28,14 @@ from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.published import HOTLIST, LEAD, PUBLISHED_LISTS, parse_list_urls
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import (
-    SHIPPED_LICENCE,
     ImportedList,
     Snapshot,
+    SnapshotHeader,
     import_list,
-    load_shipped,
     load_snapshot,
     pack_snapshot,
 )
-from centgate.phishing.store import ListFolder, write_atomically
+from centgate.phishing.store import ListFolder, ListStore, write_atomically
 from centgate.phishing.update import MIN_KEPT
 from centgate.resources import open_resources
 from centgate.upstream import Upstream
@@ -143,23 +143,60 @@ async def fetch_into(folder: ListFolder, upstream: Upstream, key: str, *, url: s
 
 @app.command()
 def show(
-    file: Annotated[Path | None, typer.Argument(help="A snapshot; the shipped one if absent.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="A snapshot; without it, the lists that a server here uses.")
+    ] = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """Show the content of a snapshot and its source."""
+    """Show the content of the lists in use, or of a snapshot, and their sources.
+
+    The lists in use are those of CENTGATE_PHISHING_FOLDER, CENTGATE_PHISHING_LIST and the package, the first
+    one deciding first.
+    """
+    lists = [("", read_snapshot(file).header, None)] if file else open_used_lists()
+    if as_json:
+        print(json.dumps(describe_headers(lists)))
+        return
+    for name, header, licence in lists:
+        Console(markup=False).print(format_header(header, licence, name=name))
+
+
+UsedList = tuple[str, SnapshotHeader, str | None]
+"""The name, the header and the licence of a list; the header may not state the licence."""
+
+
+def read_snapshot(file: Path) -> Snapshot:
     try:
-        snapshot = load_snapshot(file) if file else load_shipped()
+        return load_snapshot(file)
     except OSError as error:
         exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
         exit_with_error(str(error))
-    licence = None if file else SHIPPED_LICENCE
-    if as_json:
-        members = snapshot.header.model_dump(mode="json")
-        print(json.dumps({"id": snapshot.id, **members, "licence": members["licence"] or licence}))
-    else:
-        Console(markup=False).print(format_snapshot(snapshot, licence))
+
+
+def open_used_lists() -> list[UsedList]:
+    """Return the lists that a server with these settings answers from."""
+    settings = load_settings()
+    configure_logging("error")
+    try:
+        store = ListStore(ListFolder(settings.phishing_folder), settings.phishing_list)
+        store.reload()
+    except OSError as error:
+        exit_with_error(f"{settings.phishing_list} cannot be read: {error.strerror}")
+    except InvalidPhishingList as error:
+        exit_with_error(f"{settings.phishing_list}: {error}")
+    return [(loaded.name, loaded.header, loaded.licence) for loaded in store.collection.lists]
+
+
+def describe_headers(lists: Sequence[UsedList]) -> dict[str, Any]:
+    """Return the members of the first list, and all lists in use by name."""
+    members = [
+        {"id": header.sha256, **header.model_dump(mode="json"), "licence": header.licence or licence}
+        for _, header, licence in lists
+    ]
+    named = [{"name": name} | each for (name, *_), each in zip(lists, members, strict=True) if name]
+    return members[0] | ({"lists": named} if named else {})
 
 
 def is_iso_date(text: str) -> bool:
@@ -184,26 +221,32 @@ def print_report(imported: ImportedList, out: Path) -> None:
     console.print(f"written to {out}", highlight=False)
 
 
-def format_snapshot(snapshot: Snapshot, licence: str | None = None) -> Table:
-    """Return a table of the header; `licence` is that of a list whose file does not state one."""
-    header = snapshot.header
+def format_snapshot(snapshot: Snapshot) -> Table:
+    """Return a table of a snapshot's header."""
+    return format_header(snapshot.header, None)
+
+
+def format_header(header: SnapshotHeader, licence: str | None, *, name: str = "") -> Table:
+    """Return a table of a header; `licence` is that of a list whose file does not state one."""
     table = Table(show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
-    for name, value in {
+    if name:
+        table.add_row("list", name)
+    for label, value in {
         "source": header.source,
         "date": header.date or "not stated",
         "version": header.version or "not stated",
         "licence": header.licence or licence or "not stated",
         "fetched": f"{header.fetched_at} from {header.url}" if header.fetched_at else "no",
-        "id": snapshot.id,
+        "id": header.sha256,
         "allowlist": f"{header.allowlist:,}",
         "blocklist": f"{header.blocklist:,}",
         "blocked paths": f"{header.paths:,}",
         "fuzzylist": f"{header.fuzzylist:,}",
         "tolerance": str(header.tolerance),
     }.items():
-        table.add_row(name, value)
+        table.add_row(label, value)
     return table
 
 

@@ -88,8 +88,7 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             "packagedocs_folder": folder / "docs",
             "siteindex_folder": folder / "index",
-            "phishing_folder": folder / "phishing",
-            "phishing_list_url": ("off",),
+            **_phishing_settings(settings, folder / "phishing"),
             "workers": 1,
             # all local clients share one IP address, and no real money is at risk
             "free_per_minute": 0,
@@ -97,3 +96,12 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
             "providers": {**settings.providers, **rpc},
         }
     )
+
+
+def _phishing_settings(settings: Settings, folder: Path) -> dict[str, object]:
+    """Return the settings of phishing lists: the operator's where there are any, else no list is fetched."""
+    own_folder = "phishing_folder" in settings.model_fields_set
+    return {
+        "phishing_folder": settings.phishing_folder if own_folder else folder,
+        "phishing_list_url": settings.phishing_list_url or ("off",),
+    }

@@ -113,7 +113,9 @@ def _without_third_parties(settings: Settings) -> Settings:
     """Return settings in which only the node and this program's own data answer."""
     others = [name for name in all_providers(all_services()) if name not in OWN_SOURCES]
     disabled = {name: replace(settings.provider_settings(name), enabled=False) for name in others}
-    return settings.model_copy(update={"providers": {**settings.providers, **disabled}})
+    return settings.model_copy(
+        update={"phishing_list_url": ("off",), "providers": {**settings.providers, **disabled}}
+    )
 
 
 def _judge_tokens(buyer: DemoBuyer, market: Market) -> None:

@@ -46,7 +46,12 @@ def _with_demo_settings(settings: Settings, site: str) -> Settings:
     address = site.removeprefix("http://")
     allowed = (*settings.fetch_allowed, address)
     return settings.model_copy(
-        update={"fetch_allowed": allowed, "price": DEFAULT_PRICE, "service_prices": {}}
+        update={
+            "fetch_allowed": allowed,
+            "phishing_list_url": ("off",),
+            "price": DEFAULT_PRICE,
+            "service_prices": {},
+        }
     )
 
 

@@ -192,7 +192,10 @@ class CrawlState:
             "where site = ? and due <= ? and next_due is null order by fetched is not null, due limit ?",
             (site, now, limit),
         )
-        return [DuePage(*row[:6], Validators(*row[6:]) if row[6] else None) for row in rows]
+        return [
+            DuePage(*row, validators=Validators(address, etag, modified) if address else None)
+            for *row, address, etag, modified in rows
+        ]
 
     def settle(self) -> None:
         """Set when the pages that were read are read again, after the index was committed."""
