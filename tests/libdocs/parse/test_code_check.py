@@ -62,6 +62,7 @@ def test_fragments_in_text_are_marked() -> None:
     marked = mark_fragments(text)
 
     assert marked == text.replace("```python\ndip(\n", "```python fragment\ndip(\n")
+    assert mark_fragments(text.replace("```", "~~~")) == marked.replace("```", "~~~")
 
 
 def test_cut_code_is_a_fragment() -> None:
@@ -109,6 +110,14 @@ def test_all_names_of_checked_languages_are_checked(word: str, code: str, langua
         (["Dip:\n\n```js", "dip()\n```"], ["Dip:", "```js\ndip()\n```"]),
         (["````\n```\ndip()"], ["````\n```\ndip()\n````"]),
         (["```tsx fragment\n<Pen>"], ["```tsx fragment\n<Pen>\n```"]),
+        (
+            ["Dip:\n\n~~~python\ndip()", "wipe()\n~~~\n\nThen go."],
+            ["Dip:\n\n~~~python fragment\ndip()\n~~~", "~~~python fragment\nwipe()\n~~~\n\nThen go."],
+        ),
+        (["~~~~\n```\ndip()\n```\n~~~"], ["~~~~\n```\ndip()\n```\n~~~\n~~~~"]),
+        (["```\n~~~\ndip()\n~~~"], ["```\n~~~\ndip()\n~~~\n```"]),
+        (["~~~ `a` ~b~\ndip()"], ["~~~ `a` ~b~\ndip()\n~~~"]),
+        (["```code``` is no fence"], ["```code``` is no fence"]),
     ],
 )
 def test_divided_code_has_separate_fences(parts: list[str], expected: list[str]) -> None:

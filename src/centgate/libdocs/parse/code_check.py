@@ -22,12 +22,13 @@ CHECKED_LANGUAGES: Final = ("python", *SCRIPT_LANGUAGES)
 """Languages whose code is checked; for all others nothing is said."""
 FRAGMENT_WORD: Final = "fragment"
 """Word after the language in the fence of code inside a text that is no complete code."""
-_OPENING = re.compile(r"(?P<mark>`{3,})(?P<word>[^\s`]*)[^`]*")
+_OPENING = re.compile(r"(?P<mark>`{3,}(?=[^`]*$)|~{3,})(?P<word>[^\s`]*).*")
+"""First line of a fence; what follows backticks has none (CommonMark 4.5)."""
 _PROMPT = re.compile(r"(?P<indent>[ \t]*)(?:>>>|In \[\d+\]:)(?: |$)")
 _IPYTHON_PROMPT = re.compile(r"[ \t]*In \[\d+\]:(?: |$)")
 _CONTINUED = re.compile(r"[ \t]*(?:\.\.\.|\.{3,9}:)(?: |$)")
 _FENCE = re.compile(
-    r"^(?P<mark>```+)(?P<language>[a-z]+)\n(?P<code>.*?)(?P<end>^(?P=mark)[ \t]*$|\Z)",
+    r"^(?P<mark>```+|~~~+)(?P<language>[a-z]+)\n(?P<code>.*?)(?P<end>^(?P=mark)[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -60,7 +61,7 @@ def tidy_code(code: str, language: str | None) -> str:
 
 def mark_fragments(text: str) -> str:
     """Return a text whose fenced fragments of a checked language say so in their first line."""
-    return _FENCE.sub(_mark_fence, text) if "```" in text else text
+    return _FENCE.sub(_mark_fence, text) if "```" in text or "~~~" in text else text
 
 
 def close_fences(parts: Sequence[str]) -> list[str]:
@@ -76,7 +77,7 @@ def close_fences(parts: Sequence[str]) -> list[str]:
         opening = [] if start is None else [_mark_opening(lines[start])]
         if start is not None:
             is_empty = start == len(lines) - 1
-            mark = opening[0][: len(opening[0]) - len(opening[0].lstrip("`"))]
+            mark = opening[0][: len(opening[0]) - len(opening[0].lstrip(opening[0][0]))]
             lines = lines[:start] if is_empty else [*lines[:start], *opening, *lines[start + 1 :], mark]
         closed.append("\n".join(lines).rstrip("\n"))
     return [part for part in closed if part]
@@ -88,7 +89,7 @@ def _find_open_fence(lines: Sequence[str]) -> int | None:
     for number, line in enumerate(lines):
         if start is None and (fence := _OPENING.fullmatch(line)):
             start, mark = number, fence["mark"]
-        elif start is not None and line.startswith(mark) and not line.strip("` \t"):
+        elif start is not None and line.startswith(mark) and not line.strip(f"{mark[0]} \t"):
             start = None
     return start
 
