@@ -144,6 +144,12 @@ def test_url_matches_operators(url: str, category: str | None, belongs: Any) -> 
     assert is_of_category(url, category) is belongs
 
 
+def test_needless_escapes_make_no_other_hit() -> None:
+    hits = [Hit("https://a.example/~user?q=%c3%a9"), Hit("https://a.example/%7Euser?q=%C3%A9")]
+
+    assert distinct_hits(hits, 5) == (hits[0],)
+
+
 def test_notations_of_one_url_are_one_hit() -> None:
     hits = [
         Hit("https://A.example"),

@@ -12,6 +12,7 @@ from ada_url import URL
 from centgate.coercion import as_list, as_number, as_text, get_path
 from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
+from centgate.web.fetch.url import normalize_escapes
 from centgate.web.results import UnreadPage, WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
@@ -153,4 +154,4 @@ def _normalize_url(url: str) -> str:
         parts = URL(url)
     except ValueError:
         return url
-    return f"{parts.host}{unquote(parts.pathname).rstrip('/')}{parts.search}"
+    return f"{parts.host}{unquote(parts.pathname).rstrip('/')}{normalize_escapes(parts.search)}"

@@ -11,7 +11,7 @@ from ada_url import URL
 
 from centgate.coercion import as_clean_name, as_list
 from centgate.sanitize import clean_line
-from centgate.web.fetch.url import MAX_URL_LENGTH
+from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
 from centgate.web.results import Hit
 
 MAX_TITLE_LENGTH = 300
@@ -141,7 +141,7 @@ def distinct_hits(hits: Iterable[Hit], limit: int) -> tuple[Hit, ...]:
     """Return the first `limit` hits without duplicate URLs."""
     first: dict[str, Hit] = {}
     for hit in hits:
-        first.setdefault(URL(hit.url).href, hit)
+        first.setdefault(normalize_escapes(URL(hit.url).href), hit)
         if len(first) == limit:
             break
     return tuple(first.values())

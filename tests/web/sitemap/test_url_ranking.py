@@ -275,6 +275,21 @@ def test_pages_with_identifying_parameter_are_distinct(other: str) -> None:
     assert rank_paths(["/a", other]) == ["/a", other]
 
 
+@pytest.mark.parametrize("twin", ["/%7Euser?q=a-b", "/%7euser?q=a-b", "/~us%65r?q=a%2Db", "/~user/?%71=a-b"])
+def test_needless_escapes_are_ignored(twin: str) -> None:
+    assert rank_paths(["/~user?q=a-b", twin]) == ["/~user?q=a-b"]
+    assert rank_paths([twin, "/~user?q=a-b"]) == [twin]
+
+
+def test_case_of_escapes_is_ignored() -> None:
+    assert rank_paths(["/caf%C3%A9", "/caf%c3%a9", "/caf\u00e9"]) == ["/caf%C3%A9"]
+
+
+@pytest.mark.parametrize("other", ["/a%2Fb", "/a%3Fb", "/a%2523b", "/a%25b"])
+def test_pages_with_needed_escapes_are_distinct(other: str) -> None:
+    assert len(rank_paths(["/a/b", "/a%23b", "/a?b", other])) == 4
+
+
 def test_order_of_parameters_is_ignored() -> None:
     twins = ["/a?a=1&b=2", "/a?b=2&a=1"]
 

@@ -10,6 +10,8 @@ from ada_url import URL
 
 from centgate.web.fetch.ip_ranges import IpAddress, parse_ip_address
 
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_URL_LENGTH = 2048
 """Maximum characters of a URL that a buyer sends or a page contains."""
@@ -88,3 +90,17 @@ def join_url(base: str, url: str) -> str | None:
         return ada_url.join_url(base, url)
     except ValueError:
         return None
+
+
+def normalize_escapes(text: str) -> str:
+    """Return a path or query in the spelling by which two are compared (RFC 3986, 6.2.2).
+
+    Escaped characters that need no escape stand for themselves, and the other escapes are in upper case. The
+    URL Standard's parser keeps both as they are written.
+    """
+    return _ESCAPE.sub(_normalize_escape, text) if "%" in text else text
+
+
+def _normalize_escape(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if character in _UNRESERVED else match[0].upper()

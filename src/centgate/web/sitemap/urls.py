@@ -8,7 +8,7 @@ from typing import Literal
 
 import ada_url
 
-from centgate.web.fetch.url import MAX_URL_LENGTH
+from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
 
 PageSource = Literal["link", "sitemap", "feed"]
 
@@ -65,6 +65,7 @@ class PageUrl:
     host: str
     """With the port unless it is the scheme's default; without `www.`."""
     path: str
+    """Without needless escapes, as the query: `/~user` for `/%7Euser`."""
     query: str
 
     @property
@@ -100,7 +101,7 @@ def parse_page_url(url: str) -> PageUrl | None:
     host, path, query = parts[1], _PATH_SESSION.sub("", parts[2]), _strip_tracking(parts[3] or "")
     normalized = f"{parts[0].partition('://')[0]}://{host}{path}" + (f"?{query}" if query else "")
     return (
-        PageUrl(normalized, host.removeprefix("www."), path, query)
+        PageUrl(normalized, host.removeprefix("www."), normalize_escapes(path), normalize_escapes(query))
         if len(normalized) <= MAX_URL_LENGTH
         else None
     )
