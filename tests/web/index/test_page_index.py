@@ -60,6 +60,15 @@ def list_paths(index: PageIndex, query: str, limit: int = 10) -> list[str]:
         ("東京の天気", "ja", "東京の天気は晴れです。"),
         ("नमस्ते", "hi", "नमस्ते दुनिया"),
         ("кошельков", "ru", "Кошельки хранят ключи."),
+        ("검색엔진", "ko", "검색엔진은 문서를 색인한다."),
+        ("검색", "ko", "이 검색엔진을 설명한다."),
+        ("물", "ko", "깨끗한 물이 흐른다."),
+        ("지갑을", "ko", "전자지갑의 열쇠를 보관한다."),
+        ("설치하기", "ko", "서버를 설치하는 방법이다."),
+        ("사용자들에게는", "ko", "사용자가 서명한다."),
+        ("docker", "ko", "Docker를 설치한다."),
+        ("Docker를", "ko", "Docker에 올린다."),
+        ("大學의", "ko", "서울의 大學을 소개한다."),
     ],
 )
 def test_other_word_forms_are_found(query: str, language: str, text: str, tmp_path: Path) -> None:
@@ -67,6 +76,22 @@ def test_other_word_forms_are_found(query: str, language: str, text: str, tmp_pa
     index = write_index(tmp_path, wanted, build_page("other"), build_page("third", "Nothing of it."))
 
     assert list_paths(index, query) == ["wanted"]
+
+
+def test_korean_word_is_not_found_by_its_syllables_alone(tmp_path: Path) -> None:
+    index = write_index(
+        tmp_path, build_page("a", "높은 건물과 검토한 색인 그리고 회색 하늘이 있다.", language="ko")
+    )
+
+    assert list_paths(index, "물") == []
+    assert list_paths(index, "검색") == []
+
+
+def test_korean_word_precedes_one_without_its_last_syllable(tmp_path: Path) -> None:
+    city = build_page("city", "고양 시청은 고양 역에서 가깝다. 고양 고양.", language="ko")
+    index = write_index(tmp_path, city, build_page("cat", "작은 고양이를 위한 집이 있다.", language="ko"))
+
+    assert list_paths(index, "고양이") == ["cat", "city"]
 
 
 def test_title_precedes_heading_url_and_text(tmp_path: Path) -> None:
@@ -127,6 +152,8 @@ def test_page_must_match_most_words(tmp_path: Path) -> None:
         ("счет", "ru", "Твой счёт пуст."),
         ("秘密鍵", "ja", "ウォレットは秘密鍵を保存します。"),
         ("私钥", "zh", "钱包保存私钥并签署交易。"),
+        ("개인키를", "ko", "지갑은 개인키로 거래에 서명한다."),
+        ("물", "ko", "마시는 물이 있는 곳이다."),
     ],
 )
 def test_passage_is_shown_in_any_script(tmp_path: Path, query: str, language: str, text: str) -> None:

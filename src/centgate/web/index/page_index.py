@@ -20,7 +20,7 @@ from tantivy import DocAddress, Index, Occur, Query, Schema, SchemaBuilder, Sear
 from centgate.files import Fingerprint, find_fingerprint
 from centgate.web.index.page import IndexedPage, unpack_page
 from centgate.web.index.passages import find_passage
-from centgate.web.index.words import STEMMERS, STOP_WORDS, split_query, stem_words
+from centgate.web.index.words import HANGUL, STEMMERS, STOP_WORDS, split_query, stem_words
 
 FORMAT = "pages-1"
 """Folder of the index within the folder of settings; a new format gets another one."""
@@ -34,6 +34,8 @@ MIN_MATCH_SHARE = 0.6
 """Share of the words of a query of three or more that a page must contain; of shorter ones all."""
 TITLE_BOOST = 0.8
 """Weight of a word's score in the title, in addition to its score in the whole page."""
+PARTICLE_TIE = 0.3
+"""Share of the scores of a Korean word's other choices: its ending may be no particle but a part of it."""
 COMMON_SHARE = 0.15
 """Share of all pages from which a word is too common to find pages by."""
 FRESHNESS_WEIGHT, FRESHNESS_DAYS = 0.25, 365
@@ -250,7 +252,10 @@ class _Search:
 
     def _word_query(self, word: _QueryWord, field: str) -> Query:
         choices = [self._choice_query(choice, field) for choice in word.choices if choice]
-        return choices[0] if len(choices) == 1 else Query.disjunction_max_query(choices)
+        if len(choices) == 1:
+            return choices[0]
+        is_korean = any(HANGUL.search(stem) for stem in word.choices[0])
+        return Query.disjunction_max_query(choices, PARTICLE_TIE if is_korean else None)
 
     def _choice_query(self, stems: Sequence[str], field: str) -> Query:
         terms = [Query.term_query(self._schema, field, stem, "freq") for stem in stems]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from centgate.web.index.words import UNSPACED, drop_accents
+from centgate.web.index.words import HANGUL, UNSPACED, drop_accents
 
 PASSAGE_LENGTH = 300
 """Maximum characters of a passage."""
@@ -48,14 +48,19 @@ def _find_terms(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]
 def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, str]]:
     """Return a pattern for words that begin like a term, and the terms by their beginnings.
 
-    Terms of languages that are written without spaces may stand anywhere.
+    Terms of languages that are written without spaces may stand anywhere, and so may pairs of Korean
+    syllables.
     """
     starts = {term if len(term) < MIN_STEM_LENGTH else term[:-1]: term for term in terms}
     ordered = sorted(starts, key=len, reverse=True)
-    spaced = "|".join(re.escape(start) for start in ordered if not UNSPACED.match(start))
-    unspaced = "|".join(re.escape(start) for start in ordered if UNSPACED.match(start))
+    spaced = "|".join(re.escape(start) for start in ordered if not _is_inner(start))
+    unspaced = "|".join(re.escape(start) for start in ordered if _is_inner(start))
     parts = [rf"(?<![^\W_])(?:{spaced})" if spaced else "", unspaced]
     return re.compile("|".join(filter(None, parts)), re.IGNORECASE), starts
+
+
+def _is_inner(start: str) -> bool:
+    return bool(UNSPACED.match(start) or (len(start) > 1 and HANGUL.match(start)))
 
 
 def _choose_window(matches: Sequence[tuple[int, str]], weights: Mapping[str, float]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -56,6 +56,24 @@ _LAST_ACCENTED = 0x1FFF
 """Last character that may be a letter with accents in one: Latin, Greek and Cyrillic are before it."""
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Runs of letters of languages that are written without spaces: Thai to Khmer, Kana and Han."""
+HANGUL = re.compile("[\uac00-\ud7a3]+")
+"""Runs of Korean syllables: particles and endings are attached to words, and compounds have no spaces."""
+_PARTICLES = frozenset(
+    """
+    은 는 이 가 을 를 의 에 로 와 과 도 만 나 랑 들 인 뿐 에서 에게 한테 께서 에는 에도 으로 로서
+    로써 로는 로도 까지 부터 마다 처럼 보다 조차 마저 밖에 대로 만큼 이나 이란 이라 라는 라고 이고
+    하고 이며 이랑 와의 과의 와는 과는 들은 들이 들을 들의 들도 이다 이면 에서는 에서도 에서의
+    에게는 으로는 으로도 으로서 으로써 까지는 부터는 이라는 이라고 이라면 입니다 들에게 들에서
+    """.split()  # noqa: SIM905 - one a line would fill a page
+)
+_ENDINGS = frozenset(
+    """
+    하다 하는 하기 하고 하여 하면 하며 하지 하려면 하려고 한다 합니다 했다 했습니다 해서 해야 하세요
+    되다 되는 되어 되면 된다 됩니다 됐다 한 할 해 된 될
+    """.split()  # noqa: SIM905 - one a line would fill a page
+)
+_SUFFIX = re.compile(rf"(?<=..)(?:{'|'.join(sorted(_PARTICLES | _ENDINGS, key=len, reverse=True))})\Z")
+"""Particle or ending of a word of which at least two syllables remain."""
 _MAX_PARTS = 12
 """Parts of one compound that are indexed; longer ones are data."""
 
@@ -74,14 +92,19 @@ def split_text(text: str) -> list[str]:
 def split_query(query: str) -> list[tuple[tuple[str, ...], ...]]:
     """Return the distinct words of a query; each is a choice of terms that a page must contain together.
 
-    A compound is found whole or in its parts: `useEffect` as `useeffect`, or as `use` and `effect`.
+    A compound is found whole or in its parts: `useEffect` as `useeffect`, or as `use` and `effect`. A Korean
+    word is found by the pairs of its syllables, with or without its particle, inside of other words.
     """
     units: dict[tuple[tuple[str, ...], ...], None] = {}
     for word in _find_words(query):
-        whole, *parts = _word_terms(word)
-        choice = ((whole,), tuple(parts)) if parts and not UNSPACED.search(word) else ((whole,),)
-        for unit in (choice,) if not UNSPACED.search(word) else (((each,),) for each in (whole, *parts)):
-            units.setdefault(unit)
+        if UNSPACED.search(word):
+            terms = _word_terms(word)
+            units |= dict.fromkeys(((term,),) for term in terms if term not in _PARTICLES)
+        elif HANGUL.search(word):
+            units.setdefault(_choose_korean_terms(word))
+        else:
+            whole, *parts = _word_terms(word)
+            units.setdefault(((whole,), tuple(parts)) if parts else ((whole,),))
     return list(units)
 
 
@@ -122,14 +145,56 @@ def _open_accented_letters() -> tuple[Mapping[str, str], re.Pattern[str]]:
 
 
 def _word_terms(word: str) -> Sequence[str]:
-    """Return the terms of one word: itself without joints, then its parts if it is a compound."""
+    """Return the terms of one word: itself without joints, then its parts if it is a compound.
+
+    Of Korean words also the pairs of syllables, and a single syllable that a particle is attached to.
+    """
     if UNSPACED.search(word):
         return _pair_letters(word)
     parts = [part.lower() for part in _PART.findall(word)]
     whole = "".join(parts) or word.lower()
-    if len(parts) < 2 or len(parts) > _MAX_PARTS:
-        return [whole[:MAX_WORD_LENGTH]]
-    return [whole[:MAX_WORD_LENGTH], *(part[:MAX_WORD_LENGTH] for part in parts)]
+    terms = [whole[:MAX_WORD_LENGTH]]
+    if len(parts) > _MAX_PARTS:
+        return terms
+    if len(parts) > 1:
+        terms += [part[:MAX_WORD_LENGTH] for part in parts]
+    if len(whole) > 1 and whole[1:] in _PARTICLES:
+        terms.append(whole[0])
+    return [*terms, *(pair for part in parts for pair in _pair_syllables(part))]
+
+
+def _pair_syllables(part: str) -> list[str]:
+    """Return the pairs of neighbouring syllables of a Korean part of more than two; empty for others."""
+    return ["".join(pair) for pair in pairwise(part)] if len(part) > 2 and HANGUL.fullmatch(part) else []
+
+
+def _choose_korean_terms(word: str) -> tuple[tuple[str, ...], ...]:
+    """Return the choices of terms for a word with Korean syllables.
+
+    It is found as it is, by its pairs, and by those of what its particles are attached to.
+    """
+    parts = [part.lower() for part in _PART.findall(word)]
+    choices = [("".join(parts)[:MAX_WORD_LENGTH],)]
+    if len(parts) <= _MAX_PARTS:
+        choices += [tuple(_part_terms(each)) for each in _drop_suffixes(parts)]
+    return tuple(dict.fromkeys(choices))
+
+
+def _drop_suffixes(parts: list[str]) -> Iterator[list[str]]:
+    """Yield the parts of a word, then without its particles, the last of which first."""
+    yield parts
+    *others, last = parts
+    if others and last in _PARTICLES:
+        yield others
+    while (shorter := _SUFFIX.sub("", last)) != last:
+        last = shorter
+        yield [*others, last]
+
+
+def _part_terms(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the terms that together stand for the parts of a word."""
+    for part in parts:
+        yield from _pair_syllables(part) or [part[:MAX_WORD_LENGTH]]
 
 
 def _pair_letters(word: str) -> list[str]:
@@ -137,7 +202,7 @@ def _pair_letters(word: str) -> list[str]:
     terms: list[str] = []
     for run in UNSPACED.findall(word):
         terms += ["".join(pair) for pair in pairwise(run)] or [run]
-    return terms + [each.lower() for each in UNSPACED.sub(" ", word).split()]
+    return terms + [term for each in UNSPACED.sub(" ", word).split() for term in _word_terms(each)]
 
 
 @cache
