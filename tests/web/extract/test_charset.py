@@ -83,6 +83,14 @@ def test_one_invalid_byte_does_not_change_charset() -> None:
     assert decode_text(body, "text/html; charset=utf-8").count("Br\u00fccke") == 80
 
 
+@pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "text/html", None])
+@pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, CHINESE, KOREAN])
+def test_invalid_bytes_in_short_text_do_not_change_charset(text: str, content_type: str | None) -> None:
+    body = f"<p>{text}".encode() + b"\xff\xfe" + f"{text}</p>".encode()
+
+    assert decode_text(body, content_type) == f"<p>{text}\ufffd\ufffd{text}</p>"
+
+
 def test_truncated_last_character_does_not_change_charset() -> None:
     body = (JAPANESE * 20).encode("cp932")[:-1]
 

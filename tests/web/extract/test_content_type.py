@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 
 import pytest
 
@@ -12,6 +13,7 @@ from centgate.web.extract.extract import ExtractedPage, extract_page
 pytestmark = pytest.mark.extended
 
 URL = "https://example.org/files/a"
+RUSSIAN = "\u041c\u043e\u0441\u043a\u0432\u0430"
 RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>News &amp; more</title>
 <link>https://example.org/</link><description>All of it</description><language>en</language>
 <item><title>First &lt;b&gt;one&lt;/b&gt;</title><link>/one</link>
@@ -60,6 +62,9 @@ def extract_body(body: bytes, content_type: str | None = None, url: str = URL) -
         (b"a { color: red }", "text/css", "", "code"),
         ("<html>".encode("utf-16"), "text/html", "", "html"),
         ("hello there".encode("utf-16-le"), "text/plain", "", "text"),
+        *((f"<html><p>{RUSSIAN}".encode(f"utf-{bits}"), "text/html", "", "html") for bits in (16, 32)),
+        (f"<html><body class=page><p>{RUSSIAN}".encode("utf-16-be"), "text/html", "", "html"),
+        ('\ufeff{"a": "\u0e01\u0e02"}'.encode("utf-16-be"), None, "", "json"),
     ],
 )
 def test_content_decides_about_type(body: bytes, content_type: str | None, path: str, kind: str) -> None:
@@ -73,6 +78,8 @@ def test_content_decides_about_type(body: bytes, content_type: str | None, path:
         (b"GIF89a", None),
         (b"PK\x03\x04", "application/octet-stream"),
         (b"anything", "image/svg+xml"),
+        (b"\xff\xfe" + random.Random(7).randbytes(2000), "text/html"),
+        (b"\0\0\0" + bytes(range(256)) * 8, "text/plain"),
         (b"anything", "video/mp4"),
         (bytes(range(256)) * 4, None),
         (b"\0\1\2\3" * 100, "text/plain"),

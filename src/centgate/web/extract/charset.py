@@ -65,9 +65,17 @@ def decode_text(body: bytes, content_type: str | None) -> str:
     for charset in candidates:
         if (text := _decode_tolerant(body, charset)) is not None:
             return text
-    if (text := _decode_strict(body, "utf-8")) is not None:
+    if (text := _decode_utf8(body)) is not None:
         return text
     return body.decode(_guess_charset(body) or "cp1252", "replace")
+
+
+def decode_wide(beginning: bytes) -> str:
+    """Decode the beginning of a body in UTF-16 or UTF-32, by its byte order mark, else by its zero bytes."""
+    for bom, charset in _BOMS:
+        if beginning.startswith(bom):
+            return beginning[len(bom) :].decode(charset, "replace")
+    return beginning.decode(_detect_utf16(beginning) or "utf-16-le", "replace")
 
 
 def _candidate_charsets(body: bytes, content_type: str | None) -> Iterator[str]:
@@ -117,13 +125,25 @@ def _decode_tolerant(body: bytes, charset: str) -> str | None:
     if (text := _decode_strict(body, charset)) is not None:
         return text
     text = body.decode(charset, "replace")
-    non_ascii = sum(1 for character in text if character > "\x7f") or 1
+    if charset == "utf-8" and _is_mostly_valid(text):
+        return text
     invalid = text.count("\ufffd")
-    return (
-        text
-        if invalid <= len(text) * _MAX_INVALID_SHARE and (invalid * 4 <= non_ascii or invalid < 4)
-        else None
-    )
+    are_few = invalid <= len(text) * _MAX_INVALID_SHARE
+    return text if are_few and (invalid < 4 or _is_mostly_valid(text)) else None
+
+
+def _decode_utf8(body: bytes) -> str | None:
+    """Return None if the bytes are not mostly valid: they are hardly ever by chance, also in a short text."""
+    if (text := _decode_strict(body, "utf-8")) is not None:
+        return text
+    text = body.decode("utf-8", "replace")
+    return text if _is_mostly_valid(text) else None
+
+
+def _is_mostly_valid(text: str) -> bool:
+    """True if a quarter of the characters outside of ASCII at most are invalid."""
+    non_ascii = sum(1 for character in text if character > "\x7f") or 1
+    return text.count("\ufffd") * 4 <= non_ascii
 
 
 def _guess_charset(body: bytes) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from centgate.web.extract.charset import decode_wide
+
 DocumentKind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
 
 MEDIA_TYPES = (
@@ -160,9 +162,11 @@ def _kind_by_name(declared: str, start: bytes, path: str) -> DocumentKind:
 
 
 def _narrow_ascii(start: bytes) -> bytes:
-    """Return ASCII with one byte per character, also from UTF-16, without a byte order mark."""
+    """Return UTF-8 of a beginning in UTF-16 or UTF-32, others as they are, without a byte order mark."""
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(b"\0") * 5 > len(start) * 2:
-        return start.replace(b"\0", b"").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff")
+        text = decode_wide(start)
+        # not text, and its bytes tell so
+        return start if text.count("\ufffd") > _few_of(len(text)) else text.encode("utf-8", "replace")
     return start.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -170,4 +174,9 @@ def _is_binary(start: bytes) -> bool:
     control_bytes = sum(
         start.count(byte) for byte in (b"\0", b"\1", b"\2", b"\3", b"\4", b"\5", b"\6", b"\x0e", b"\x10")
     )
-    return control_bytes > 2 + len(start) // 100
+    return control_bytes > _few_of(len(start))
+
+
+def _few_of(length: int) -> int:
+    """Return how many characters may be invalid in a text."""
+    return 2 + length // 100
