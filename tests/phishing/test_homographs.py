@@ -46,6 +46,20 @@ def test_allowed_name_is_protected_as_a_whole() -> None:
     assert find_homograph("makerda\N{CYRILLIC SMALL LETTER O}.org") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("c\N{CYRILLIC SMALL LETTER O}inbase.com", "coinbase.com"),
+        ("https://app.ph\N{CYRILLIC SMALL LETTER A}ntom.app/", "phantom.app"),
+        ("g\N{CYRILLIC SMALL LETTER O}\N{CYRILLIC SMALL LETTER O}gle.com", "google.com"),
+    ],
+)
+def test_best_known_names_are_protected_without_list(text: str, name: str) -> None:
+    verdict = check(text)
+
+    assert (verdict.homograph_of, verdict.risk) == (name, "high")
+
+
 @pytest.mark.parametrize("text", ["metamask.io", "metamask.org", "metamasc.io", "1.2.3.4"])
 def test_ascii_name_is_no_homograph(text: str) -> None:
     assert find_homograph(text) is None

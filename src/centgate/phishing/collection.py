@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from centgate.phishing.detector import MatchedList, PhishingDetector, PhishingVerdict, Status
 from centgate.phishing.homograph import HomographIndex
 from centgate.phishing.published import ListName
-from centgate.phishing.rules import PhishingRules
+from centgate.phishing.rules import WELL_KNOWN_NAMES, PhishingRules
 from centgate.phishing.snapshot import SHIPPED_LICENCE, Snapshot, SnapshotHeader
 from centgate.phishing.url import WebAddress
 
@@ -70,7 +70,10 @@ class ListCollection:
     """
 
     def __init__(self, lists: Sequence[LoadedList], protected: PhishingRules | None = None) -> None:
-        """`protected` are rules whose allowlist and fuzzylist also count as worth imitating."""
+        """`protected` are rules whose allowlist and fuzzylist also count as worth imitating.
+
+        So do the best-known names, some of which no list allows.
+        """
         self.lists = tuple(lists)
         self._protected = protected
 
@@ -107,7 +110,8 @@ class ListCollection:
     @cached_property
     def _homograph_index(self) -> HomographIndex:
         rules = [each for loaded in self.lists for each in loaded.detector.lists]
-        return HomographIndex([*rules, *([self._protected] if self._protected else [])])
+        others = [self._protected] if self._protected else []
+        return HomographIndex([*rules, *others, PhishingRules(WELL_KNOWN_NAMES)])
 
 
 def rate_risk(status: Status, homograph_of: str | None) -> Risk:

@@ -10,6 +10,11 @@ from typing import Any, Final, TypeGuard, cast
 from centgate.phishing.path_rules import PathTree, Tree
 
 DEFAULT_TOLERANCE: Final = 3
+WELL_KNOWN_NAMES: Final = (
+    *("metamask.io", "myetherwallet.com", "etherscan.io", "uniswap.org", "opensea.io", "coinbase.com"),
+    *("phantom.app", "polkadot.network", "ethereum.org", "google.com", "github.com", "wikipedia.org"),
+)
+"""Names that no list may block, since it would be a defective one, and that are worth imitating."""
 
 # IPFS content identifiers as they occur in addresses: version 0, then version 1 in base32 of both cases,
 # base58 and base16 (https://github.com/multiformats/cid).

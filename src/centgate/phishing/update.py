@@ -17,7 +17,13 @@ from centgate.phishing.detector import PhishingDetector
 from centgate.phishing.normalize import DroppedEntry
 from centgate.phishing.path_rules import PathTree
 from centgate.phishing.published import PublishedList
-from centgate.phishing.rules import InvalidPhishingList, PhishingRules, is_array, is_object
+from centgate.phishing.rules import (
+    WELL_KNOWN_NAMES,
+    InvalidPhishingList,
+    PhishingRules,
+    is_array,
+    is_object,
+)
 from centgate.phishing.snapshot import (
     Snapshot,
     import_list,
@@ -39,11 +45,6 @@ MAX_CORRECTIONS: Final = 20
 MAX_TOLERANCE: Final = 3
 """Maximum tolerance of a fuzzylist: MetaMask's is 1; with 5, ordinary names are lookalikes."""
 HOTLIST_PREFIX: Final = "eth_phishing_detect_config."
-NEVER_BLOCKED: Final = (
-    *("metamask.io", "myetherwallet.com", "etherscan.io", "uniswap.org", "opensea.io", "coinbase.com"),
-    *("phantom.app", "polkadot.network", "ethereum.org", "google.com", "github.com", "wikipedia.org"),
-)
-"""Names that no list may block: a list with one of them, or with a domain above it, is a defective one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def check_rules(rules: PhishingRules, previous: PhishingRules | None, *, min_kep
         raise InvalidPhishingList(f"it blocks {count:,} names; a list has at least {MIN_ENTRIES}")
     allowed = frozenset(rules.allowlist)
     blocked = frozenset(rules.blocklist)
-    for name in NEVER_BLOCKED:
+    for name in WELL_KNOWN_NAMES:
         if is_covered(name, blocked) and not is_covered(name, allowed):
             raise InvalidPhishingList(f"it blocks {name}")
     check_allowed(allowed, rules.blocklist)
@@ -173,7 +174,7 @@ def check_lookalikes(rules: PhishingRules) -> None:
     if rules.tolerance > MAX_TOLERANCE:
         raise InvalidPhishingList(f"its tolerance of {rules.tolerance} makes lookalikes of ordinary names")
     detector = PhishingDetector(replace(rules, blocklist=(), paths=PathTree()))
-    for name in NEVER_BLOCKED:
+    for name in WELL_KNOWN_NAMES:
         if detector.check_domain(name).status == "lookalike":
             raise InvalidPhishingList(f"it calls {name} a lookalike")
 

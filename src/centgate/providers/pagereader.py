@@ -149,11 +149,12 @@ class PageReader(Provider):
     async def _read_fetched(
         self, url: str, first: FetchResult, seconds: float, *, only_main_content: bool
     ) -> WebPage:
+        extract = partial(self._extract, only_main_content=only_main_content)
         parse_time = _ParseTime(seconds, MAX_PARSES * seconds)
-        extract = partial(self._extract, parse_time=parse_time, only_main_content=only_main_content)
-        fetched, reading = await self._follow_refreshes(first, extract)
+        fetched, reading = await self._follow_refreshes(first, partial(extract, parse_time=parse_time))
         if reading.needs_scripts and not reading.blocked:
-            fetched, reading = await self._render(fetched, reading, extract)
+            own_time = partial(extract, parse_time=_ParseTime(seconds, seconds))
+            fetched, reading = await self._render(fetched, reading, own_time)
         if reading.blocked:
             raise self._page_error(
                 "blocked", f"{_host_of(fetched.url)} returned a bot check instead of the page"
@@ -262,7 +263,8 @@ class PageReader(Provider):
         except _PARSER_ERRORS as error:
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
         finally:
-            parse_time.left -= time.monotonic() - started
+            # it may have waited for a process, which is no fault of the page
+            parse_time.left -= min(seconds, time.monotonic() - started)
             WORK_KEYS.reset(keys)
 
     async def _render(
