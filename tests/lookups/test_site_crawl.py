@@ -500,6 +500,24 @@ async def test_robots_and_pace_hold_for_unchanged_pages(
 
 
 @pytest.mark.usefixtures("always_due")
+async def test_page_that_returns_is_found_though_its_linker_is_unchanged(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    build_versioned_site(site)
+    site.respond("/", build_article("kumquat", "/docs/pomelo"), ETag='"k1"')
+    site.respond("/docs/pomelo", build_article("pomelo", "/docs/deep"), ETag='"p1"')
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        site.respond("/docs/deep", "gone", status=404)
+        assert (await crawled.crawl()).counts == {"unchanged": 2, "gone": 1}
+
+        site.respond("/docs/deep", build_article("yuzu"))
+        await crawled.crawl()
+
+        assert crawled.paths("yuzu") == ["/docs/deep"]
+
+
+@pytest.mark.usefixtures("always_due")
 @pytest.mark.parametrize("loss", ["index lost", "killed before commit", "again", "more pages"])
 async def test_pages_are_read_in_full_when_index_lacks_them(
     loss: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path

@@ -174,9 +174,16 @@ class CrawlState:
         return added
 
     def forget_gone(self, site: str, named: Iterable[str]) -> list[str]:
-        """Forget the gone pages that a site does not name any more; return their addresses."""
+        """Forget the gone pages that a site does not name any more; return their addresses.
+
+        Pages that have not changed are not read again, and may name them: then only those gone for long.
+        """
         keys = {page_key(url) for url in named}
-        rows = self._database.execute("select key, url from page where site = ? and status = 'gone'", (site,))
+        rows = self._database.execute(
+            "select key, url from page where site = ? and status = 'gone' and (interval >= ? or not exists "
+            "(select 1 from validator join page as other using (key) where other.site = page.site))",
+            (site, MAX_INTERVAL),
+        )
         lost = [(key, url) for key, url in rows if key not in keys]
         self._database.executemany("delete from page where key = ?", [(key,) for key, _ in lost])
         return [url for _, url in lost]
