@@ -152,6 +152,10 @@ TOKEN_LIMITS = (
     "Branches that a selector does not show, such as a special amount in `approve`, stay unseen in bytecode.",
     "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
     "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
+    "Wallets that hold shares of the liquidity count as one hand, as one person can have many; "
+    "`liquidity_in_wallets` is raised also where they are those of a community.",
+    "Of a self-destruction no source says who can cause it, so that a renounced ownership does not excuse "
+    "it.",
     "Bytecode shows that a function exists and who may call it, not what its author intends; what only "
     "source code shows is named as not checked.",
     "The locker of a share is told by its address or by a source's tag; the end of a lock only where a "

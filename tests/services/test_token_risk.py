@@ -680,13 +680,15 @@ def test_untrusted_reasons_are_kept_separate(client: httpx.Client, upstreams: Fa
 
 
 def test_powers_of_burned_owner_are_false_but_in_evidence(client: httpx.Client, upstreams: FakeUpstreams):
-    powers = dict.fromkeys(("is_mintable", "transfer_pausable", "slippage_modifiable"), "1")
+    others = ("owner_change_balance", "selfdestruct")
+    powers = dict.fromkeys(("is_mintable", "transfer_pausable", "slippage_modifiable", *others), "1")
     Market(upstreams).goplus(**powers, owner_address="0x" + "0" * 40)
 
     data = buy_report(client)["data"]
 
     ownership = data["ownership"]
     assert (ownership["canMint"], ownership["canPause"], data["taxes"]["modifiable"]) == (False, False, False)
+    assert (ownership["canChangeBalances"], ownership["canSelfDestruct"]) == (False, True)
     (flag,) = [each for each in data["riskFlags"] if each["id"] == "owner_can_mint"]
     assert (flag["severity"], flag["evidence"][0]["value"]) == ("info", "1")
 

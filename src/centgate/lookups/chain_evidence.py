@@ -17,6 +17,7 @@ from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.evidence import MissingReason
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
+from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
@@ -51,6 +52,7 @@ class ChainEvidence:
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of one contract."""
     bytecode_flags: TokenFlags | None = None
+    bytecode_powers: tuple[ContractPower, ...] = ()
     liquidity: Liquidity | None = None
     usd_by_pool: Mapping[str, float] = field(default_factory=dict[str, float])
     """US dollars that pools hold, by address; without those of unknown depth."""
@@ -102,6 +104,7 @@ async def _read_evidence(
         has_other_controllers=shown.has_other_controllers,
         is_pinned_clone=shown.is_pinned_clone,
         bytecode_flags=shown.flags,
+        bytecode_powers=shown.powers,
     )
     if isinstance(states, ProviderFailure):
         return replace(evidence, missing_reason="source_unavailable")

@@ -122,8 +122,8 @@ class HoneypotCheck(Data):
     )
     can_buy: bool | None = Field(description="Null when no source could tell, as for the next two.")
     can_sell: bool | None = Field(
-        description="Null also when a simulated sale went through, and at least half of the holders that "
-        "were tried cannot sell."
+        description="Null also when a simulated sale went through, and another source says that it cannot "
+        "be sold, or at least half of the holders that were tried cannot sell."
     )
     can_transfer: bool | None
     reason: str | None = Field(
@@ -202,13 +202,15 @@ class TokenOwnership(Data):
         "always runs the code of one contract."
     )
     can_mint: bool | None = Field(
-        description="False when the ownership was given up, as for the next one; the source's own "
-        "reading stays in the evidence of the flag."
+        description="False when the ownership was given up, as for `canPause` and `canChangeBalances`; the "
+        "source's own reading stays in the evidence of the flag."
     )
     can_pause: bool | None
     can_blacklist: bool | None
     can_change_balances: bool | None
-    can_self_destruct: bool | None
+    can_self_destruct: bool | None = Field(
+        description="True also when the ownership was given up: others than an owner may have this power."
+    )
     owner_percent: float | None = Field(description="The owner's share of the supply in percent.")
     creator_percent: float | None = Field(description="The creator's share of the supply in percent.")
     top_holders_percent: float | None = Field(
@@ -472,7 +474,7 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
         can_mint=evidence.has_power("mintable"),
         can_pause=evidence.has_power("pausable"),
         can_blacklist=flags.blacklists,
-        can_change_balances=flags.changes_balances,
+        can_change_balances=evidence.has_power("changes_balances"),
         can_self_destruct=flags.self_destructs,
         owner_percent=evidence.owner_percent,
         creator_percent=evidence.creator_percent,

@@ -17,6 +17,7 @@ from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence import KEY_FLAGS, TokenEvidence
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair, PairToken
+from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
     GOPLUS_FIELDS,
@@ -211,13 +212,22 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_flags(lp_holders=(build_holder(50),)), "liquidity_in_one_wallet", "high"),
     (change_flags(lp_holders=(build_holder(50, contract=True),)), "liquidity_in_one_contract", "high"),
     (
-        change_flags(lp_holders=(build_holder(45), replace(build_holder(40), address=THIRD))),
+        change_flags(
+            lp_holders=(build_holder(45), replace(build_holder(40, contract=True), address=THIRD)),
+        ),
         "liquidity_in_few_hands",
+        "high",
+    ),
+    (
+        change_flags(lp_holders=(build_holder(30), replace(build_holder(20), address=THIRD))),
+        "liquidity_in_wallets",
         "high",
     ),
     (change_flags(lp_holders=(replace(build_holder(20), address=OWNER),)), "owner_holds_liquidity", "high"),
     (
-        change_flags(lp_holders=(build_holder(30), replace(build_holder(20), address=THIRD))),
+        change_flags(
+            lp_holders=(build_holder(30), replace(build_holder(20, contract=True), address=THIRD)),
+        ),
         "liquidity_unlocked",
         "medium",
     ),
@@ -487,6 +497,7 @@ POWERS: dict[str, Any] = dict.fromkeys(
 def test_renounced_ownership_makes_powers_note(owner: str):
     flags = list_flags(change_flags(owner_address=owner, blacklists=True, **POWERS))
 
+    assert flags.pop("self_destructs") == "critical"
     assert set(flags.values()) == {"info", "low"}
     lasting = {name for name, severity in flags.items() if severity == "low"}
     assert lasting == {"owner_can_tax_one", "owner_can_blacklist"}
@@ -640,6 +651,38 @@ def test_powers_of_burned_owner_read_false():
     assert change_flags(nobody, reclaimable=True).has_power("mintable") is True
 
 
+def test_power_denied_by_analysis_is_named_with_function():
+    powers = (
+        ContractPower("mint", "0x40c10f19", "mint(address,uint256)", "owner"),
+        ContractPower("take_balances", "0xf3bdc228", "destroyBlackFunds(address)", None),
+        ContractPower("upgrade", "0x3659cfe6", "upgradeTo(address)", None),
+    )
+    facts = replace(FACTS, bytecode_flags=replace(BYTECODE, mintable=True), bytecode_powers=powers)
+
+    (warning,) = [
+        each for each in evaluate_token(facts).warnings if "bytecode" in each and "disagree" in each
+    ]
+    assert warning == (
+        "sources disagree: the bytecode has mint(address,uint256), destroyBlackFunds(address), GoPlus "
+        "Security says is_mintable 0, owner_change_balance 0"
+    )
+    agreed = change_flags(facts, mintable=True, changes_balances=None)
+    assert not any("the bytecode has" in each for each in evaluate_token(agreed).warnings)
+
+
+def test_renounced_owner_changes_no_balances_but_code_may_be_destroyed():
+    """GoPlus says of a self-destruction that there is one, not whose it is."""
+    facts = change_flags(owner_address=BURN, changes_balances=True, self_destructs=True)
+    shared = replace(change_flags(self_destructs=True), owner=Owner(OWNER, "safe", threshold=3))
+
+    assert facts.has_power("changes_balances") is False
+    flags = list_flags(facts)
+    assert (flags["owner_changes_balances"], flags["self_destructs"]) == ("info", "critical")
+    assert list_flags(shared)["self_destructs"] == "critical"
+    assert list_flags(change_flags(facts, trusted=True))["self_destructs"] == "low"
+    assert list_flags(change_flags(facts, cex_listed=True))["self_destructs"] == "medium"
+
+
 # liquidity in other hands
 
 
@@ -725,11 +768,29 @@ def test_known_locker_counts_if_source_is_silent():
         (build_holder(50), replace(build_holder(50), address=OWNER)),
         (replace(build_holder(79), address=OWNER),),
         (build_holder(100, contract=True),),
+        tuple(replace(build_holder(20), address="0x" + f"{number:02x}" * 20) for number in range(0xA0, 0xA5)),
     ],
     ids=str,
 )
 def test_concentrated_unlocked_liquidity_is_high(holders: Any):
     assert evaluate_token(change_flags(lp_holders=holders)).level == "high"
+
+
+def test_unlocked_liquidity_of_wallets_is_one_flag():
+    wallets = tuple(
+        replace(build_holder(30), address="0x" + f"{number:02x}" * 20) for number in range(0xA0, 0xA3)
+    )
+    raised = list_flags(change_flags(lp_holders=wallets))
+
+    assert {name for name in raised if name.startswith("liquidity")} == {"liquidity_in_wallets"}
+    contracts = tuple(replace(each, contract=True, percent=20) for each in wallets)
+    assert evaluate_token(change_flags(lp_holders=contracts)).level == "medium"
+
+
+def test_rows_of_one_holder_are_added():
+    rows = (build_holder(30), build_holder(30, contract=True))
+
+    assert change_flags(holders=rows).largest_holder_percent == 60
 
 
 def test_contract_with_half_of_supply_is_high():
@@ -801,17 +862,68 @@ def test_sale_in_pair_unknown_to_indexes_counts():
     assert any("a simulated sale went through" in each for each in evaluate_token(facts).warnings)
 
 
+@pytest.mark.parametrize("own", [True, False], ids=["own", "service"])
+@pytest.mark.parametrize("in_dex", [None, False, True])
+def test_pair_of_simulated_purchase_precedes_none(*, own: bool, in_dex: bool | None):
+    """A purchase went through, and whether a sale does is not known: there is a pair all the same."""
+    bought = replace(OWN if own else SOLD, honeypot=None, sell_tax=None, liquidity_usd=None)
+    facts = replace(
+        change_flags(in_dex=in_dex),
+        simulation=None if own else bought,
+        own_simulation=bought if own else None,
+        liquidity=None,
+        sources_without_pair=("dexscreener", "geckoterminal"),
+    )
+
+    assert "no_pair" not in list_flags(facts)
+    assert facts.can_sell is not False
+    (warning,) = [each for each in evaluate_token(facts).warnings if "list no pair" in each]
+    assert ("the chain" if own else "honeypot.is") in warning
+    assert "no_pair" in list_flags(replace(facts, simulation=None, own_simulation=None)) or in_dex
+
+
+def test_exchange_listing_alone_refutes_no_missing_pair():
+    facts = replace(
+        change_flags(cex_listed=True),
+        simulation=None,
+        no_simulation_reason="chain_not_covered",
+        liquidity=None,
+        sources_without_pair=("dexscreener", "geckoterminal"),
+    )
+
+    assert list_flags(facts)["no_pair"] == "high"
+
+
 @pytest.mark.parametrize(
-    "facts",
+    ("changes", "source"),
     [
-        replace(change_flags(sell_tax=100.0), simulation=None),
-        change_flags(sell_tax=99.0),
-        set_holder_sales(tested=9, failed=0, average_tax=99.5),
+        ({"simulation": replace(SOLD, liquidity_usd=1e6)}, "honeypot.is"),
+        ({"chain_liquidity": Liquidity("onchain", 1e6, 2)}, "the chain"),
+    ],
+    ids=["simulation", "chain"],
+)
+def test_deeper_pair_than_listed_is_reported(changes: Any, source: str):
+    facts = replace(set_liquidity(500), **changes)
+
+    assert list_flags(facts)["low_liquidity"] == "high"
+    (warning,) = [each for each in evaluate_token(facts).warnings if "$1,000,000" in each]
+    assert source in warning
+    assert "DexScreener lists $500" in warning
+    close = replace(set_liquidity(600_000), **changes)
+    assert not any("$1,000,000" in each for each in evaluate_token(close).warnings)
+
+
+@pytest.mark.parametrize(
+    ("facts", "sellable"),
+    [
+        (replace(change_flags(sell_tax=100.0), simulation=None), False),
+        (change_flags(sell_tax=99.0), None),
+        (set_holder_sales(tested=9, failed=0, average_tax=99.5), None),
     ],
     ids=str,
 )
-def test_total_tax_leaves_honeypot_unknown(facts: TokenEvidence):
-    assert (facts.is_honeypot, facts.can_sell) == (None, False)
+def test_total_tax_leaves_honeypot_unknown(facts: TokenEvidence, sellable: bool | None):  # noqa: FBT001
+    assert (facts.is_honeypot, facts.can_sell) == (None, sellable)
     assert evaluate_token(facts).level == "critical"
 
 
@@ -828,6 +940,7 @@ def test_own_sale_contradicts_honeypot_of_service():
     )
 
     assert list_flags(facts)["honeypot_disputed"] == "high"
+    assert (facts.is_honeypot, facts.can_sell) == (True, None)
     assert facts.sources_agree is False
     assert any("Centgate on the chain sold" in each for each in evaluate_token(facts).warnings)
 
@@ -890,6 +1003,23 @@ def test_code_behind_proxy_decides_source_verification():
     assert any(
         "behind the proxy" in each for each in evaluate_token(replace(proxy, simulation=None)).warnings
     )
+
+
+def test_trusted_proxy_is_not_called_verified_unread():
+    proxy = change_flags(proxy=True, open_source=True, trusted=True)
+
+    assert replace(proxy, simulation=None).is_source_verified is None
+    assert change_simulation(proxy, all_open_source=True).is_source_verified is True
+
+
+def test_source_is_unknown_if_no_source_tells_proxies():
+    facts = change_flags(proxy=None, open_source=True)
+
+    alone = replace(facts, simulation=None)
+    assert alone.is_source_verified is None
+    assert any("whether it is a proxy" in each for each in evaluate_token(alone).warnings)
+    assert change_simulation(facts, all_open_source=True).is_source_verified is True
+    assert replace(alone, bytecode_flags=BYTECODE).is_source_verified is True
 
 
 # the score
@@ -961,6 +1091,21 @@ def test_forged_balance_is_reported_and_no_share():
 
     assert facts.top_holders_percent is None
     assert any("balance forged or unreadable" in warning for warning in evaluate_token(facts).warnings)
+
+
+@pytest.mark.parametrize("field", ["holders", "lp_holders"])
+def test_shares_beyond_whole_are_reported(field: str):
+    rows = tuple(
+        replace(build_holder(40), address="0x" + f"{number:02x}" * 20) for number in range(0xA0, 0xA9)
+    )
+
+    facts = change_flags(FACTS, **{field: rows})
+    (warning,) = [each for each in evaluate_token(facts).warnings if "360 %" in each]
+
+    assert warning.startswith("balance forged or unreadable: GoPlus Security")
+    assert field in warning
+    whole = change_flags(FACTS, **{field: (build_holder(60), replace(build_holder(40.5), address=THIRD))})
+    assert not any("forged" in each for each in evaluate_token(whole).warnings)
 
 
 def test_burned_share_belongs_to_no_holder():
@@ -1180,6 +1325,7 @@ ALL_FACTS = st.builds(
     simulation=st.none() | SIMULATIONS,
     no_simulation_reason=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
     liquidity=st.none() | LIQUIDITIES,
+    sources_without_pair=st.sampled_from([(), ("dexscreener",), ("dexscreener", "geckoterminal")]),
 )
 BAD_FLAGS = sorted({*GOPLUS_FIELDS} - {"open_source", "in_dex", "genuine", "trusted", "cex_listed"})
 BAD_SIMULATED: list[dict[str, Any]] = [
@@ -1306,6 +1452,8 @@ def test_higher_tax_never_lowers_level(facts: TokenEvidence, name: str, more: fl
 @given(ALL_FACTS, st.sampled_from([*SOURCES]))
 def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str):
     without = replace(facts, **{lost: None})
+    if lost == "liquidity":
+        without = replace(without, sources_without_pair=())
     warnings = " ".join(evaluate_token(without).warnings)
 
     assert rank_level(without) >= rank_level(facts) or all(

@@ -71,7 +71,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "It is a proxy: the account that controls it can replace its code.",
         lambda evidence: evidence.is_upgradeable is True,
         ("goplus:is_proxy", "honeypotis:contractCode.isProxy"),
-        "proxy",
+        "code_power",
     ),
     TokenRule(
         "external_call",
@@ -99,7 +99,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "It can be destroyed, and every holding with it.",
         lambda evidence: evidence.token_flags.self_destructs is True,
         ("goplus:selfdestruct", *_OWNERS),
-        "power",
+        "code_power",
     ),
     TokenRule(
         "hidden_owner",

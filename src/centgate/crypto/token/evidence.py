@@ -13,6 +13,7 @@ from centgate.chains import is_burn_address, well_known_chain
 from centgate.crypto.contract.owners import Owner, OwnerKind
 from centgate.crypto.token.liquidity_shares import LiquidityShares, free_percent, split_liquidity
 from centgate.crypto.token.lockers import LOCKERS
+from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
     GOPLUS_FIELDS,
@@ -62,11 +63,15 @@ class TokenEvidence:
     liquidity: Liquidity | None = None
     refuted_liquidity: Liquidity | None = None
     """Liquidity by an exchange index whose deepest pair holds far less on the chain: the chain counts."""
+    chain_liquidity: Liquidity | None = None
+    """Liquidity of the pools that the chain shows; where an index lists pairs, these count."""
     sources_without_pair: tuple[TokenSource, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
     bytecode_flags: TokenFlags | None = None
     """Inferred from the bytecode and storage on the chain, without source."""
+    bytecode_powers: tuple[ContractPower, ...] = ()
+    """The functions of the bytecode behind these flags, and those of powers that have no flag."""
     own_simulation: Simulation | None = None
     """Our own, on the chain's pools."""
     no_own_simulation_reason: MissingReason | None = None
@@ -232,10 +237,10 @@ class TokenEvidence:
     def can_sell(self) -> bool | None:
         """Result of a simulated sale, else of the contract analysis; False if no pair has liquidity.
 
-        None if the account that sold is not like most holders.
+        None if the account that sold is not like most holders, or if another source contradicts its sale.
         """
         if self.is_honeypot or self.is_sale_taken:
-            return False
+            return None if self.sale_succeeded else False
         if self.is_liquidity_removed or self.has_no_pair:
             return False
         if self.is_sale_failure_doubtful or self.do_most_holders_fail:
@@ -397,6 +402,12 @@ class TokenEvidence:
         """True if it is on a list of trusted tokens or on a large exchange."""
         return bool(self.token_flags.trusted or self.token_flags.cex_listed)
 
+    @property
+    def listed_shares(self) -> dict[str, float]:
+        """Sum of all listed shares in percent, by the name of the list, also where that is impossible."""
+        lists = {"holders": self.token_flags.holders, "lp_holders": self.token_flags.lp_holders}
+        return {name: sum(row.percent or 0 for row in rows or ()) for name, rows in lists.items()}
+
     def has_power(self, name: str) -> bool | None:
         """Return a flag about an owner's power; False if no account can use it."""
         flag: bool | None = getattr(self.token_flags, name)
@@ -411,14 +422,14 @@ class TokenEvidence:
         return result.all_open_source
 
     @cached_property
-    def may_run_closed_code(self) -> bool:
-        """True if it calls code that is not published, which may be its own.
+    def may_run_other_code(self) -> bool:
+        """True if it may be a proxy or a clone of code whose source is not known to be published.
 
         The simulation service may not see a proxy or a clone as one, and no other source tells.
         """
         told = (self.token_flags.proxy, self.bytecode_flags and self.bytecode_flags.proxy)
         is_unknown = not self.runs_other_code and told == (None, None)
-        return is_unknown and self.simulation_result.all_open_source is False and not self.is_trusted
+        return is_unknown and self.simulation_result.all_open_source is not True
 
     @cached_property
     def is_closed_source(self) -> bool:
@@ -436,9 +447,9 @@ class TokenEvidence:
         """
         if self.is_closed_source:
             return False
-        if self.runs_other_code and not self.is_trusted:
+        if self.runs_other_code:
             return self.simulated_open_source
-        if self.may_run_closed_code:
+        if self.may_run_other_code:
             return None
         return True if self.token_flags.open_source or self.simulated_open_source else None
 
@@ -519,9 +530,18 @@ class TokenEvidence:
     @cached_property
     def has_no_pair(self) -> bool:
         """True if an exchange index lists no pair and no other source contradicts it."""
-        if not self.sources_without_pair or self.liquidity is not None or self.sale_succeeded:
+        if not self.sources_without_pair or self.liquidity is not None or self.pair_simulators:
             return False
-        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.is_well_known)
+        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.is_trusted)
+
+    @cached_property
+    def pair_simulators(self) -> tuple[TokenSource, ...]:
+        """Sources that simulated a trade in a pair that is not empty, whatever came of it."""
+        return tuple(
+            trade.source
+            for trade in self.trades
+            if trade.result.succeeded and trade.result.pair_empty is not True
+        )
 
     @cached_property
     def trading_age(self) -> timedelta | None:
@@ -579,6 +599,11 @@ class TokenEvidence:
         return self._hands.largest_percent(contract=False) if self._hands else None
 
     @cached_property
+    def lp_wallets_percent(self) -> float | None:
+        """Share of the liquidity in percent that wallets together can withdraw at once."""
+        return self._hands.wallets_percent if self._hands else None
+
+    @cached_property
     def largest_lp_contract_percent(self) -> float | None:
         """Share of the liquidity in percent that one contract without a lock can withdraw at once."""
         return self._hands.largest_percent(contract=True) if self._hands else None
@@ -595,10 +620,17 @@ class TokenEvidence:
 
 
 def _list_shares(holders: Iterable[Holder] | None, counts: Callable[[Holder], bool]) -> list[float] | None:
-    """Return the shares in percent of the holders for which `counts` is true; None if they are unreadable."""
+    """Return the shares in percent of the holders for which `counts` is true; None if they are unreadable.
+
+    Several rows of one holder are one share.
+    """
     rows = list(holders or ())
     matching = [row for row in rows if counts(row)]
-    shares = [row.percent for row in matching if row.percent is not None]
+    totals: dict[str, float] = {}
+    for row in matching:
+        if row.percent is not None:
+            totals[row.address] = totals.get(row.address, 0) + row.percent
+    shares = list(totals.values())
     is_unreadable = not shares and any(row.percent is None for row in matching)
     return None if is_unreadable or all(row.percent is None for row in rows) else shares
 

@@ -76,6 +76,11 @@ class LiquidityShares:
         totals = sorted((*self._sum_by_address(contract=True), *self._sum_by_address(contract=False)))
         return _sum_capped(totals[-FEW_HANDS:])
 
+    @cached_property
+    def wallets_percent(self) -> float:
+        """The share of all wallets, and of what may be one."""
+        return _sum_capped(self._sum_by_address(contract=False))
+
     def largest_percent(self, *, contract: bool) -> float:
         """Return the largest hand's share among contracts, or among wallets and what may be one."""
         return max(self._sum_by_address(contract=contract), default=0)

@@ -131,6 +131,17 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "share",
     ),
     TokenRule(
+        "liquidity_in_wallets",
+        "high",
+        _LP,
+        "Wallets, which may be one person's, can take out {evidence.lp_wallets_percent:.4g} % of the "
+        "liquidity at any time.",
+        AmountRange(lambda evidence: evidence.lp_wallets_percent, HALF),
+        _LP_HOLDERS,
+        "share",
+        covered_by=("liquidity_in_one_wallet",),
+    ),
+    TokenRule(
         "liquidity_in_few_hands",
         "high",
         _LP,
@@ -138,7 +149,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         AmountRange(lambda evidence: evidence.few_hands_percent, FEW_HANDS_PERCENT),
         _LP_HOLDERS,
         "share",
-        covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract"),
+        covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract", "liquidity_in_wallets"),
     ),
     TokenRule(
         "owner_holds_liquidity",
@@ -157,7 +168,12 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         AmountRange(lambda evidence: evidence.unlocked_percent, HALF),
         _LP_HOLDERS,
         "share",
-        covered_by=("liquidity_in_one_wallet", "liquidity_in_one_contract", "liquidity_in_few_hands"),
+        covered_by=(
+            "liquidity_in_one_wallet",
+            "liquidity_in_one_contract",
+            "liquidity_in_wallets",
+            "liquidity_in_few_hands",
+        ),
     ),
     TokenRule(
         "liquidity_not_locked",

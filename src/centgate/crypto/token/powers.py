@@ -51,6 +51,16 @@ POWER_SIGNATURES: Mapping[PowerKind, tuple[str, ...]] = {
     ),
 }
 """Signatures in common use, by the power that they give."""
+POWER_FLAGS: Mapping[PowerKind, str] = {
+    "mint": "mintable",
+    "pause": "pausable",
+    "blacklist": "blacklists",
+    "change_taxes": "tax_modifiable",
+    "change_limits": "anti_whale_modifiable",
+    "take_balances": "changes_balances",
+}
+"""Flags of a contract's analysis that say the same; one on upgrades says that it is a proxy, which is another
+thing."""
 _POWER_BY_SELECTOR: dict[bytes, tuple[PowerKind, str]] = {
     function_selector(signature): (kind, signature)
     for kind, signatures in POWER_SIGNATURES.items()

@@ -9,14 +9,15 @@ from typing import Literal
 
 from centgate.crypto.token.evidence import TokenEvidence
 
-RULES_VERSION = "2026-11-27"
+RULES_VERSION = "2026-11-28"
 """Changes with every rule change. A date."""
 
 FlagSeverity = Literal["info", "low", "medium", "high", "critical"]
 FlagKind = Literal[
-    "power", "lasting_power", "hidden_power", "proxy", "share", "habit", "gap", "merit", "other"
+    "power", "lasting_power", "hidden_power", "code_power", "share", "habit", "gap", "merit", "other"
 ]
-"""`habit`: how it behaves when it is moved; `gap`: something is not known; `merit`: only speaks for it."""
+"""`code_power`: power over the code, which others than the owner may have; `habit`: how it behaves when it is
+moved; `gap`: something is not known; `merit`: only speaks for it."""
 SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SALE_SUBJECT = "whether it can be sold"
 

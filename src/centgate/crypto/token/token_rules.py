@@ -116,14 +116,14 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
         "Its owner is a Safe that needs several signatures.",
     ),
     SeverityLimit(
-        frozenset({"power", "lasting_power", "proxy", "share"}),
+        frozenset({"power", "lasting_power", "code_power", "share"}),
         "low",
         lambda evidence: evidence.is_trusted,
         _CENTRALISED,
     ),
     SeverityLimit(frozenset({"hidden_power"}), "medium", lambda evidence: evidence.is_trusted, _CENTRALISED),
     SeverityLimit(
-        frozenset({"power", "lasting_power", "proxy"}),
+        frozenset({"power", "lasting_power", "code_power"}),
         "medium",
         _is_listed_only,
         _LISTED,

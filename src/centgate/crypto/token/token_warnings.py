@@ -7,6 +7,7 @@ from functools import cache
 
 from centgate.crypto.token.citations import FIELD_BY_SOURCE_NAME, cite_field, list_evidence_fields
 from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.powers import POWER_FLAGS
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, TokenFlags, TokenSource
 from centgate.crypto.token.token_rule import SALE_SUBJECT
 from centgate.crypto.token.token_rules import TOKEN_RULES
@@ -24,6 +25,10 @@ ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
 """A check without a flag of its own: one-sided pairs count as low liquidity."""
 MIN_LISTED_PERCENT = 50
 """Percent of the liquidity below which a list of its holders tells little."""
+MAX_LISTED_PERCENT = 101
+"""Percent that shares of one whole may add up to; a source rounds, and reads them at different times."""
+DEEPER_FACTOR = 2
+"""Times the listed liquidity from which a source that shows more of it disagrees."""
 DIFFERENT_TAX = 5
 """Percentage points from which two readings of a tax disagree."""
 
@@ -83,6 +88,12 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
             f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
             f"{', '.join(shares)}"
         )
+    for name, percent in evidence.listed_shares.items():
+        if percent > MAX_LISTED_PERCENT:
+            yield (
+                f"balance forged or unreadable: {LABELS['goplus']} lists shares in {name} that add up to "
+                f"{percent:.4g} %"
+            )
     if locks := [name for name in others if name.endswith("locked_detail")]:
         yield (
             f"unreadable: {LABELS['goplus']} gives locks in {', '.join(locks)} whose end cannot be read, so "
@@ -171,11 +182,13 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.runs_other_code and evidence.is_source_verified is None:
         kind = "clone" if evidence.is_pinned_clone else "proxy"
         yield f"the source of the code behind the {kind} was not checked"
-    if evidence.may_run_closed_code:
+    if evidence.may_run_other_code and evidence.simulation_result.all_open_source is False:
         yield (
             f"{LABELS['honeypotis']} finds code without a published source among the contracts it calls; "
             "whether it is a proxy or a clone of that code was not checked"
         )
+    elif evidence.may_run_other_code and evidence.token_flags.open_source:
+        yield "whether it is a proxy or a clone of code without a published source was not checked"
 
 
 def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
@@ -307,6 +320,7 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
             f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
             f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
         )
+    yield from _warn_deeper_pairs(evidence)
 
 
 def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
@@ -320,27 +334,63 @@ def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
             yield f"the simulation by {maker} {outcome}"
 
 
+def _warn_deeper_pairs(evidence: TokenEvidence) -> Iterator[str]:
+    """Yield the sources that show far more liquidity than the one that counts."""
+    counted, listed = evidence.liquidity, evidence.usable_usd
+    if counted is None or listed is None:
+        return
+    trade = next((trade for trade in evidence.trades if trade.source == "honeypotis"), None)
+    in_trade = trade.result.liquidity_usd if trade and not trade.is_pair_empty else None
+    on_chain = evidence.chain_liquidity and evidence.chain_liquidity.usable_usd
+    clauses: tuple[tuple[TokenSource, str, float | None], ...] = (
+        ("honeypotis", "simulated trades in a pair with", in_trade),
+        ("onchain", "shows pools with", on_chain),
+    )
+    for source, clause, usd in clauses:
+        if usd is not None and source != counted.source and usd > DEEPER_FACTOR * listed:
+            yield (
+                f"sources disagree: {LABELS[source]} {clause} ${usd:,.0f}, {LABELS[counted.source]} lists "
+                f"${listed:,.0f} in all pairs on this chain, which counts"
+            )
+
+
 def _describe_other_pair(evidence: TokenEvidence) -> str | None:
     """Return a clause on a source that knows a pair, beside exchange indexes that know none."""
     if evidence.liquidity is None:
         if evidence.sale_succeeded:
             return "a simulated sale went through"
+        if simulated := evidence.pair_simulators:
+            return f"a trade was simulated in a pair by {' and '.join(LABELS[each] for each in simulated)}"
         return f"{LABELS['goplus']} says that it is traded" if evidence.token_flags.in_dex else None
     source = evidence.liquidity.source
     if source in ("dexscreener", "geckoterminal"):
         return None
-    return f"{LABELS[source]} shows ${evidence.liquidity.total_usd or 0:,.0f} in pairs"
+    if evidence.liquidity.total_usd is None:
+        return f"{LABELS[source]} shows a pair of unknown depth"
+    return f"{LABELS[source]} shows ${evidence.liquidity.total_usd:,.0f} in pairs"
 
 
 def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
     """Yield where the bytecode shows other powers than the contract analysis, or another owner."""
     if evidence.flags is None:
         return
-    inferred = evidence.bytecode_flags or TokenFlags()
+    inferred, powers = evidence.bytecode_flags or TokenFlags(), evidence.bytecode_powers
+    denied = {
+        POWER_FLAGS[power.kind]: power.signature
+        for power in reversed(powers)
+        if power.kind in POWER_FLAGS and getattr(evidence.flags, POWER_FLAGS[power.kind]) is False
+    }
+    if denied:
+        said = ", ".join(f"{GOPLUS_FIELDS[name]} 0" for name in reversed(denied))
+        yield (
+            f"sources disagree: the bytecode has {', '.join(reversed(denied.values()))}, {LABELS['goplus']} "
+            f"says {said}"
+        )
     others = [
         GOPLUS_FIELDS[name]
         for name in BYTECODE_FLAGS
-        if (seen := getattr(inferred, name)) is not None
+        if name not in denied
+        and (seen := getattr(inferred, name)) is not None
         and (said := getattr(evidence.flags, name)) is not None
         and seen != said
     ]
