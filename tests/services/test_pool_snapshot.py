@@ -61,6 +61,10 @@ LISTED = (
     "pairCreatedAt is from GeckoTerminal: for an older pair it may be the day "
     "on which the pair was first listed there"
 )
+OF_QUOTE = (
+    "the priced token is the pair's quote token, for which fdvUsd, marketCapUsd and "
+    "windows.priceChangePercent are not known"
+)
 UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}]}
 
 
@@ -257,13 +261,32 @@ def test_quote_token_has_own_price_and_no_fdv(client: httpx.Client, upstreams: F
 
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
 
-    assert body["warnings"] == [NOT_READ]
+    assert body["warnings"] == [NOT_READ, OF_QUOTE]
     assert body["data"]["pairAddress"] == pair_address(1)
     assert body["data"]["priceUsd"] == pytest.approx(0.9998)
     assert body["data"]["fdvUsd"] is None
     assert find_selection(body)["reason"].endswith(
         "priceUsd is for its quote token, so fdvUsd does not apply."
     )
+
+
+@pytest.mark.parametrize("source", ["dexscreener", "geckoterminal"])
+def test_figures_unknown_of_quote_token_are_named(
+    client: httpx.Client, upstreams: FakeUpstreams, source: str
+) -> None:
+    if source == "dexscreener":
+        row = dexscreener_row(1, WETH, USDC, 5e6, marketCap=5e9, priceChange={"h1": 1.5})
+        serve_dexscreener_pairs(upstreams, row, token=USDC)
+    else:
+        serve_dexscreener_pairs(upstreams, token=USDC)
+        told = {"market_cap_usd": "5e9", "price_change_percentage": {"h1": "1.5"}}
+        serve_geckoterminal_pools(upstreams, geckoterminal_pool(1, WETH, USDC, 5e6, **told), token=USDC)
+
+    body = send_paid(client, PATH, {"chain": "base", "tokenAddress": USDC}).json()
+
+    assert OF_QUOTE in body["warnings"]
+    assert (body["data"]["fdvUsd"], body["data"]["marketCapUsd"]) == (None, None)
+    assert {each["priceChangePercent"] for each in body["data"]["windows"]} <= {None}
 
 
 def test_trades_of_quote_token_are_mirrored(client: httpx.Client, upstreams: FakeUpstreams) -> None:
@@ -412,7 +435,8 @@ def test_second_source_is_queried_if_first_has_no_data(
     assert body["data"]["priceUsd"] == 0.5
     assert body["data"]["fdvUsd"] is None
     assert body["data"]["pairCreatedAt"] is None
-    assert body["warnings"] == [NOT_READ, UNLISTED, "the source gives no pairCreatedAt for this pair"]
+    missing = "the source gives no pairCreatedAt for this pair"
+    assert body["warnings"] == [NOT_READ, UNLISTED, missing, OF_QUOTE]
 
 
 def test_fallback_answers_if_first_source_is_disabled(
@@ -573,7 +597,7 @@ def test_pool_at_address_of_its_token_belongs_to_token(
 
     assert body["data"]["pairAddress"] == TOKEN
     assert body["data"]["priceUsd"] == 0.5
-    assert body["warnings"] == [NOT_READ, UNLISTED, LISTED]
+    assert body["warnings"] == [NOT_READ, UNLISTED, LISTED, OF_QUOTE]
 
 
 @pytest.mark.extended
@@ -713,6 +737,6 @@ def test_recorded_pairs_of_bnb_are_answered(client: httpx.Client, upstreams: Fak
 
     body = send_paid(client, PATH, {"chain": "bsc", "tokenAddress": wbnb}).json()
 
-    assert body["warnings"] == [NOT_READ]
+    assert body["warnings"] == [NOT_READ, OF_QUOTE]
     assert body["data"]["liquidityUsd"] == 7605771.47
     assert body["data"]["priceUsd"] == pytest.approx(758.87, abs=0.01)

@@ -401,6 +401,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
+        *_list_quote_gaps(pair, is_base=is_base),
         *_compare_prices(snapshot),
         *_compare_liquidity(snapshot, confirmed),
         *list_pair_warnings(pair),
@@ -552,6 +553,15 @@ def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
                 f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "
                 "on which the pair was first listed there"
             )
+
+
+def _list_quote_gaps(pair: Pair, *, is_base: bool) -> Iterable[str]:
+    """Yield a warning about the figures that a quote token lacks; the chain has none of them at all."""
+    if not is_base and pair.source != Rpc.info.name:
+        yield (
+            "the priced token is the pair's quote token, for which fdvUsd, marketCapUsd and "
+            "windows.priceChangePercent are not known"
+        )
 
 
 def _list_missing_fields(snapshot: PoolSnapshot, *, is_base: bool) -> Iterable[str]:
