@@ -297,6 +297,14 @@ def _list_odd_contracts() -> dict[str, GenesisAccount]:
             code=beacon, storage={code.BEACON_SLOT: int(derive_address("nothing"), 16)}
         ),
         "beacon mute": GenesisAccount(code=beacon, storage={code.BEACON_SLOT: box}),
+        "named slot": GenesisAccount(
+            code=code.decoy_proxy(code.IMPLEMENTATION_SLOT),
+            storage={code.IMPLEMENTATION_SLOT: box, 0: int(derive_address("burner"), 16)},
+        ),
+        "library user": GenesisAccount(
+            code=code.library_user(code.BEACON_SLOT, "3659cfe6"),
+            storage={code.BEACON_SLOT: int(derive_address("ones"), 16), code.PROXIABLE_SLOT: box, 0: box},
+        ),
         "ones": GenesisAccount(code=code.ONES),
         "zeros": GenesisAccount(code=code.ZEROS),
     }

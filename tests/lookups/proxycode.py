@@ -34,6 +34,17 @@ def proxy_with_function(slot: int, selector: str) -> bytes:
     return build_code(len(build_code(0))) + bytes.fromhex("5b5f5fa000")
 
 
+def decoy_proxy(slot: int) -> bytes:
+    """Proxy to the code whose address is in slot 0, that names another slot and never reads it."""
+    return _append_result(f"7f{slot:064x}50{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
+
+
+def library_user(slot: int, selector: str) -> bytes:
+    """Code that names a slot without reading it, and in one function runs the code named in slot 0."""
+    start = f"7f{slot:064x}505f3560e01c63{selector}1460{51:02x}575f5ff35b"
+    return _append_result(f"{start}{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
+
+
 def beacon_proxy(slot: int = BEACON_SLOT) -> bytes:
     """Proxy to the code named by the beacon in a storage slot."""
     # the selector into memory, staticcall to the address in the slot, its result from memory

@@ -37,6 +37,8 @@ NO_PROXIES = (
     "own target",
     "beacon nowhere",
     "beacon mute",
+    "named slot",
+    "library user",
     "ones",
     "zeros",
     "burner",
@@ -104,6 +106,8 @@ def test_contract_that_resembles_proxy_is_none(world: World, buy_answer: BuyAnsw
         ("beacon nowhere", "is not a contract's address"),
         ("empty target", "is not a contract's address"),
         ("dirty slot", "is not a contract's address"),
+        ("named slot", "a call to it does not read"),
+        ("library user", "a call to it does not read"),
     ],
 )
 def test_slot_without_contract_is_reported(world: World, buy_answer: BuyAnswer, name: str, why: str):

@@ -1201,3 +1201,60 @@ async def test_chain_without_node_is_unconfigured(tmp_path: Path):
             await rpc.native_balance(5, RECEIVER)
 
     assert rpc.trace.providers["rpc"]["status"] == "unconfigured"
+
+
+# slots that a call reads
+
+LIST_METHOD = "eth_createAccessList"
+BALANCE_CALL = encode_call("balanceOf(address)", RECEIVER)
+
+
+async def test_called_slots_are_those_that_any_call_reads(node: str, tmp_path: Path):
+    async with open_rpc(tmp_path, node) as rpc:
+        both = await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [b"", BALANCE_CALL])
+        none = await rpc.called_slots(CHAIN_ID, BURNER, [b""])
+
+    assert both is not None
+    assert len(both) == 1
+    assert none == frozenset()
+
+
+async def test_called_slots_are_unknown_without_multicall(bare_node: str, tmp_path: Path):
+    async with open_rpc(tmp_path, bare_node) as rpc:
+        assert await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [BALANCE_CALL]) is None
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], {}, {"accessList": 7}, {"accessList": [{"address": 7}]}, "0x"], ids=str
+)
+async def test_node_without_access_lists_is_skipped_from_then_on(
+    upstreams: FakeUpstreams, node: str, tmp_path: Path, body: Any
+):
+    asked: list[str] = []
+
+    def refuse(request: dict[str, Any]) -> tuple[int, Any] | None:
+        asked.append(request["method"])
+        refusal = {"jsonrpc": "2.0", "id": request["id"], "result": body}
+        if request["method"] == LIST_METHOD:
+            return 200, rpc_error(-32601, "no such method") if body is None else refusal
+        return None
+
+    async with open_rpc(tmp_path, start_proxy(upstreams, "node", node, refuse), node) as rpc:
+        found = [await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [BALANCE_CALL]) for _ in range(2)]
+        await rpc.latest_block(CHAIN_ID)
+
+    assert [len(each or ()) for each in found] == [1, 1]
+    # the node is asked for other things as before
+    assert asked == [LIST_METHOD, "eth_getBlockByNumber"]
+    assert rpc.trace.warnings == []
+
+
+async def test_called_slots_are_unknown_if_no_node_lists_them(
+    upstreams: FakeUpstreams, node: str, tmp_path: Path
+):
+    def refuse(request: dict[str, Any]) -> tuple[int, Any] | None:
+        return (200, rpc_error(-32601, "no such method")) if request["method"] == LIST_METHOD else None
+
+    async with open_rpc(tmp_path, start_proxy(upstreams, "node", node, refuse)) as rpc:
+        assert await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [BALANCE_CALL]) is None
+        assert rpc.trace.warnings == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Hashable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +11,14 @@ from typing import ParamSpec, TypeVar
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
-from centgate.crypto.contract.proxies import ChainState, NextReads, encode_call, next_reads
+from centgate.crypto.contract.proxies import (
+    OWNER_CALL,
+    ChainState,
+    NextReads,
+    encode_call,
+    is_slot_call_needed,
+    next_reads,
+)
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
@@ -226,7 +234,19 @@ async def read_chain_state(
             return state, rpc.invalid_response("is too slow: not all of the contract was read")
         if failure := await _read_chain(rpc, chain_id, state, reads):
             return state, failure
+    if is_slot_call_needed(state):
+        state.called_slots = await _read_called_slots(rpc, chain_id, address)
     return state, None
+
+
+async def _read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset[str] | None:
+    """Return the slots that calls to a contract read; None if they are not known.
+
+    The calls are of a function that nothing has, which a proxy passes on, of none, and of one in common use.
+    """
+    calls = [secrets.token_bytes(4), b"", encode_call(OWNER_CALL)]
+    slots = await attempt(rpc.called_slots, chain_id, address, calls)
+    return None if isinstance(slots, NoData | ProviderFailure) else slots
 
 
 async def _read_chain(rpc: Rpc, chain_id: int, state: ChainState, reads: NextReads) -> ProviderFailure | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +20,10 @@ from centgate.crypto.event_logs import (
 )
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.crypto.trusted_contracts import trusted_contracts
-from centgate.errors import ProviderFailure, ProviderUnconfigured
+from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderTimeout, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 from centgate.providers.jsonrpc.client import (
+    CAPABILITY_TTL,
     CallFailure,
     CallFeatures,
     NodePool,
@@ -215,6 +217,30 @@ class Rpc(Provider):
             for position, returned in zip(group, answer, strict=True):
                 results[position] = returned
         return results
+
+    @instrumented
+    async def called_slots(
+        self, chain_id: int, contract: str, calls: Sequence[bytes]
+    ) -> frozenset[str] | None:
+        """Return the storage slots (0x and 64 digits) of a contract that these calls to it touch.
+
+        None if no node tells. The calls are sent by Multicall3: nodes may leave out slots of the account that
+        a transaction names, as listing them costs more than it saves.
+        """
+        content = encode_aggregate([(contract, data) for data in calls])
+        request = ("eth_createAccessList", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
+        for node in self._nodes_of(chain_id).nodes:
+            if time.monotonic() < node.no_access_lists_until:
+                continue
+            try:
+                (answer,) = await node.send_requests([request], tolerant=True)
+                return _parse_called_slots(answer, contract)
+            except (ProviderRateLimited, ProviderTimeout):
+                continue
+            except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
+                # many nodes lack this method, which is no failure of theirs
+                node.no_access_lists_until = time.monotonic() + CAPABILITY_TTL
+        return None
 
     @instrumented
     async def call_features(self, chain_id: int) -> CallFeatures:
@@ -462,6 +488,15 @@ def _parse_call(answer: Any) -> bytes | None:
     if isinstance(answer, CallFailure):
         return None
     return _parse_bytes(answer[: 2 + 2 * MAX_RESULT_BYTES]) or None
+
+
+def _parse_called_slots(answer: Any, contract: str) -> frozenset[str] | None:
+    """Parse the slots of a contract in an access list; None if the contract is missing, as without a call."""
+    if isinstance(answer, CallFailure):
+        return None
+    entries = [each for each in answer["accessList"] if each["address"].lower() == contract]
+    slots = (int(slot, 16) for entry in entries for slot in entry["storageKeys"])
+    return frozenset(f"0x{slot:064x}" for slot in slots) if entries else None
 
 
 def _parse_bytes(value: Any) -> bytes:

@@ -38,6 +38,7 @@ from centgate.crypto.contract.proxies import (
     ChainState,
     classify_account,
     encode_call,
+    is_slot_call_needed,
     next_reads,
 )
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
@@ -558,6 +559,53 @@ def test_code_that_does_not_name_slot_is_doubted(*, code: bytes, is_doubted: boo
 
     assert found.implementations == (LOGIC,)
     assert any("does not name the storage slot" in note for note in found.notes) is is_doubted
+
+
+@pytest.mark.parametrize("slot", [slot for slot, kind in POINTER_SLOTS if kind != "safe"])
+def test_slot_that_no_call_reads_makes_no_proxy(slot: str):
+    code = DELEGATING + bytes.fromhex(slot[2:])
+    answers = {(LOGIC, IMPLEMENTATION_CALL): encode_address(OTHER)}
+    world = World({ME: code, LOGIC: PLAIN, OTHER: PLAIN}, {slot: encode_address(LOGIC)}, answers)
+    state = world.read_state()
+
+    unknown = classify_account(state)
+    assert unknown
+    assert unknown.is_proxy is True
+    assert is_slot_call_needed(state)
+    state.called_slots = frozenset({FIRST_SLOT})
+    unread = classify_account(state)
+    assert unread
+    assert (unread.is_proxy, unread.implementations) == (None, ())
+    assert any("a call to it does not read" in note for note in unread.notes)
+    state.called_slots = frozenset({slot})
+    read = classify_account(state)
+    assert read
+    assert read.is_proxy is True
+    assert not any("storage slot" in note for note in read.notes)
+
+
+def test_slot_that_call_reads_needs_no_name_in_code():
+    state = build_proxy(IMPLEMENTATION_SLOT, code=DELEGATING).read_state()
+    state.called_slots = frozenset({IMPLEMENTATION_SLOT})
+
+    found = classify_account(state)
+
+    assert found
+    assert not any("does not name the storage slot" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("code", "slot"),
+    [
+        (PLAIN, IMPLEMENTATION_SLOT),
+        (DELEGATING, ADMIN_SLOT),
+        (bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), IMPLEMENTATION_SLOT),
+        (SAFE, FIRST_SLOT),
+    ],
+    ids=["no delegatecall", "no pointer", "clone", "safe"],
+)
+def test_slots_of_other_code_need_no_call(code: bytes, slot: str):
+    assert not is_slot_call_needed(build_proxy(slot, code=code).read_state())
 
 
 SOLIDITY = "a264697066735822{}64736f6c63430008180033"

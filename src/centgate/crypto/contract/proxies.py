@@ -81,6 +81,8 @@ class ChainState:
         default_factory=dict[tuple[str, str], "bytes | None"]
     )
     """Return data of a call, by contract and function signature; None if it reverted."""
+    called_slots: frozenset[str] | None = None
+    """Slots that calls to the contract read, whatever functions it has; None if that is not known."""
 
     @property
     def code(self) -> bytes | None:
@@ -89,6 +91,10 @@ class ChainState:
     def slot_address(self, slot: str, address: str | None = None) -> str | None:
         """Return the address in a slot; None unless its first 12 bytes are zero."""
         return parse_address_word(self.slots.get((address or self.address, slot)))
+
+    def is_unread_slot(self, slot: str) -> bool:
+        """True if no call to the contract reads a slot, as far as that is known."""
+        return self.called_slots is not None and slot not in self.called_slots
 
     def returned_address(self, address: str, signature: str) -> str | None:
         """Return the address that a call returned; None if it returned none."""
@@ -212,6 +218,15 @@ def next_reads(state: ChainState) -> NextReads:
         tuple(slot for slot in slots if slot not in state.slots),
         tuple(call for call in calls if call not in state.call_results),
     )
+
+
+def is_slot_call_needed(state: ChainState) -> bool:
+    """True if it depends on the slots that a call reads whether the contract is a proxy."""
+    code = state.code
+    if not code or delegation_target(code) or match_clone(code) or not has_delegatecall(code):
+        return False
+    finding = _classify_by_slot(state)
+    return finding is not None and finding.kind != "safe"
 
 
 def _list_calls(state: ChainState) -> Iterator[tuple[str, str]]:
@@ -402,6 +417,8 @@ def _classify_by_slot(state: ChainState) -> AccountFinding | None:
         target = state.slot_address(slot)
         if not target or target == state.address or not state.codes.get(target):
             continue
+        if kind != "safe" and state.is_unread_slot(slot):
+            continue
         stored = _slot_evidence(state, slot)
         if kind == "eip1967_beacon":
             if finding := _classify_beacon(state, target, stored):
@@ -417,9 +434,14 @@ def _classify_by_slot(state: ChainState) -> AccountFinding | None:
 def _add_unread_slot(state: ChainState, slot: str, finding: AccountFinding) -> AccountFinding:
     """Add that a proxy may run other code than its slot names, if its own code does not name the slot.
 
-    Anyone can write an address there to be taken for a proxy of well-known code.
+    Anyone can write an address there to be taken for a proxy of well-known code. A call that reads the slot
+    tells more than a name.
     """
-    if finding.kind == "safe" or bytes.fromhex(slot[2:]) in (state.code or b""):
+    if (
+        finding.kind == "safe"
+        or state.called_slots is not None
+        or bytes.fromhex(slot[2:]) in (state.code or b"")
+    ):
         return finding
     note = (
         f"its own code does not name the storage slot that holds {finding.implementations[0]}, so it may run "
@@ -614,7 +636,11 @@ def _slot_problem(state: ChainState, slot: str) -> str:
     target = state.slot_address(slot)
     if target == state.address:
         return "is its own address"
-    return "leads to no code to run" if target and state.codes.get(target) else "is not a contract's address"
+    if not target or not state.codes.get(target):
+        return "is not a contract's address"
+    if state.is_unread_slot(slot):
+        return "a call to it does not read, so it may run other code"
+    return "leads to no code to run"
 
 
 def _list_unconfirmed_slots(state: ChainState) -> Iterator[AccountEvidence]:

@@ -102,6 +102,8 @@ class RpcNode:
     """Blocks per eth_getLogs call that it accepts."""
     avoid_until: float = 0
     no_logs_until: float = 0
+    no_access_lists_until: float = 0
+    """Monotonic time until which it is not asked for access lists, since it refused one."""
     call_features: CallFeatures | None = None
     """None until they are probed."""
     call_features_until: float = 0
