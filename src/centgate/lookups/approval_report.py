@@ -35,7 +35,11 @@ SpenderKind = Literal["contract", "wallet", "unknown"]
 
 MAX_APPROVALS = 200
 """Most approvals in a response, the most urgent first."""
-NOT_COVERED = ["NFT operator approvals", "signatures for Permit2 that were not used yet"]
+NOT_COVERED = [
+    "NFT operator approvals",
+    "signatures for Permit2 that were not used yet",
+    "allowances that a token gives without an event that names their owner",
+]
 
 
 class ApprovalFinding(Data):

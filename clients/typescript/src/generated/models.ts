@@ -63,8 +63,8 @@ export interface HoneypotCheck {
   /** Null when no source could tell, as for the next two. */
   canBuy: boolean | null;
   /**
-   * Null also when a simulated sale went through, and at least half of the holders that were tried
-   * cannot sell.
+   * Null also when a simulated sale went through, and another source says that it cannot be sold, or at
+   * least half of the holders that were tried cannot sell.
    */
   canSell: boolean | null;
   canTransfer: boolean | null;
@@ -252,13 +252,14 @@ export interface TokenOwnership {
    */
   upgradeable: boolean | null;
   /**
-   * False when the ownership was given up, as for the next one; the source's own reading stays in the
-   * evidence of the flag.
+   * False when the ownership was given up, as for `canPause` and `canChangeBalances`; the source's own
+   * reading stays in the evidence of the flag.
    */
   canMint: boolean | null;
   canPause: boolean | null;
   canBlacklist: boolean | null;
   canChangeBalances: boolean | null;
+  /** True also when the ownership was given up: others than an owner may have this power. */
   canSelfDestruct: boolean | null;
   /** The owner's share of the supply in percent. */
   ownerPercent: number | null;

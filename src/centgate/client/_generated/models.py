@@ -75,8 +75,8 @@ class HoneypotCheck(AnswerData):
     can_buy: bool | None
     """None when no source could tell, as for the next two."""
     can_sell: bool | None
-    """None also when a simulated sale went through, and at least half of the holders that were tried
-    cannot sell.
+    """None also when a simulated sale went through, and another source says that it cannot be sold, or
+    at least half of the holders that were tried cannot sell.
     """
     can_transfer: bool | None
     reason: str | None
@@ -266,13 +266,14 @@ class TokenOwnership(AnswerData):
     the code of one contract.
     """
     can_mint: bool | None
-    """False when the ownership was given up, as for the next one; the source's own reading stays in
-    the evidence of the flag.
+    """False when the ownership was given up, as for `can_pause` and `can_change_balances`; the source's
+    own reading stays in the evidence of the flag.
     """
     can_pause: bool | None
     can_blacklist: bool | None
     can_change_balances: bool | None
     can_self_destruct: bool | None
+    """True also when the ownership was given up: others than an owner may have this power."""
     owner_percent: float | None
     """The owner's share of the supply in percent."""
     creator_percent: float | None
