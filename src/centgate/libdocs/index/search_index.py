@@ -44,7 +44,7 @@ MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""
 MIN_GUIDE_PAGES = 50
 """Number of prose pages above which a library has documentation separate from its code."""
-FORMAT = "4"
+FORMAT = "5"
 """Version of the file format; an index in another format is not used and is built again."""
 MAX_INTRODUCTION = 60
 """Chunks read for each step of an introduction."""
@@ -246,7 +246,7 @@ def _insert(database: sqlite3.Connection, number: int, chunk: Chunk, library: st
         "weight": chunk.weight,
         "trail": "\n".join(dict.fromkeys((*chunk.breadcrumb, chunk.title))),
         "complete": chunk.complete,
-        "usage": shows_call(chunk.path, chunk.code),
+        "usage": shows_call(chunk.path, chunk.code, chunk.names),
         "opening": None if is_about_project(chunk) else introduction_rank(chunk),
     }
     database.execute(_INSERT_CHUNK, values)
