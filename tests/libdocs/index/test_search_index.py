@@ -452,3 +452,20 @@ def test_task_words_find_documentation_words(tmp_path: Path) -> None:
     search_index.write_index(file, documents, {"name": "acme"})
 
     assert (list_titles(file, "folder")[0], list_titles(file, "error")[0]) == ("directory", "exception")
+
+
+def test_words_that_an_article_separates_are_a_name(tmp_path: Path) -> None:
+    text = (
+        "/** Seal a letter or a parcel of the desk, whichever lies on the top of it. */\n"
+        "export declare function seal(post: string): void;\n"
+        "/** Put wax on the back of a letter of the desk, which cannot be undone. */\n"
+        "export declare function sealLetter(post: string): void;\n"
+    )
+    file = tmp_path / "pairs.db"
+
+    search_index.write_index(
+        file, [PackageDocument("index.d.ts", text, "typescript", None)], {"name": "acme"}
+    )
+
+    assert list_titles(file, "seal a letter")[0] == "sealLetter"
+    assert list_titles(file, "seal")[0] == "seal"

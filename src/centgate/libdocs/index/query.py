@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -27,8 +27,8 @@ DOTTED_NAME_BOOST = 3.0
 """Boost of the chunk that defines a name written with its owner: `app.get`."""
 NAME_BOOST = 2.4
 """Boost of the chunk that defines a name written as a name: `Depends`, `get()`."""
-WORD_PAIR_BOOST = 1.7
-"""Boost if two adjacent words form the name."""
+WORD_PAIR_BOOST = NAME_BOOST
+"""Boost if two adjacent words form the name, in any spelling: these are seldom found by chance."""
 WORD_BOOST = 1.5
 """Boost if a plain word is also the name."""
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
@@ -54,7 +54,7 @@ class DocsQuery:
     identifiers: tuple[str, ...]
     """Words that are written like identifiers: `useEffect`, `create_engine`, `Depends`."""
     stems: frozenset[str]
-    """Stems of all words, including stop words."""
+    """Stems of all words but articles, prepositions and the like."""
 
     @property
     def is_general(self) -> bool:
@@ -95,9 +95,16 @@ def _candidate_names(question: str, words: list[str], *, single: bool) -> Mappin
         is_name = word not in owners and (not word.islower() or "_" in word or f"{word}(" in question)
         if is_name or single or word not in STOP_WORDS:
             names.setdefault(word, NAME_BOOST if is_name else WORD_BOOST)
-    for one, other in pairwise(words):
-        names.setdefault(f"{one} {other}", WORD_PAIR_BOOST)
+    for one, other in _adjacent_words(words):
+        has_keyword = not {one.lower(), other.lower()} <= STOP_WORDS
+        names.setdefault(f"{one} {other}", WORD_PAIR_BOOST if has_keyword else WORD_BOOST)
     return dict(list(names.items())[:MAX_NAMES])
+
+
+def _adjacent_words(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield words that may form a name: neighbours, also those that only words such as articles separate."""
+    keywords = [word for word in words if word.lower() not in STOP_WORDS]
+    yield from dict.fromkeys((*pairwise(words), *pairwise(keywords)))
 
 
 def _is_identifier(name: str) -> bool:

@@ -22,7 +22,7 @@ BM25_EXPONENT = 0.75
 """Exponent of the BM25 score, which overrates words that occur in few chunks."""
 MAX_RARITY = 3.5
 """Maximum rarity of a word in the share of a query: the rarest words may only be other words for it."""
-HEADING_BOOST = 1.6
+HEADING_BOOST = 2.0
 """Bonus for a chunk whose heading has exactly the words of the query."""
 EXACT_NAME_FACTOR = 1.8
 """Factor for the bonus of a plain word that is exactly the name of something."""
@@ -34,9 +34,9 @@ IDENTIFIER_FACTOR = 1.5
 """Factor for code that uses an identifier exactly as written."""
 CODE_FACTOR = 1.08
 """Factor for other code."""
-USAGE_FACTOR = 1.25
+USAGE_FACTOR = 1.45
 """Factor for code that shows a call, if the question names no identifier."""
-MIN_SHARE_FACTOR = 0.35
+MIN_SHARE_FACTOR = 0.5
 """Factor for a chunk with none of the words; with all of them it is 1."""
 PAGE_SHARE = 0.6
 """Share of the scores of the same page that is added to the score of a chunk."""
@@ -124,7 +124,7 @@ def _definition_boosts(database: sqlite3.Connection, query: DocsQuery) -> dict[i
             database, normalize_name(written), normalize_name(written).removesuffix("s")
         ):
             bonus = boost - 1
-            if matches.name != written:
+            if matches.name != written and " " not in written:
                 bonus *= OTHER_CASE_FACTOR
             elif boost < NAME_BOOST and not matches.is_inner:
                 bonus *= EXACT_NAME_FACTOR
