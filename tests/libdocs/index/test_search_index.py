@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from centgate.libdocs.index import search_index
+from centgate.libdocs.index.tokenizer import stem_words
 from centgate.libdocs.parse.documents import PackageDocument
 
 ABOUT = {"name": "acme", "version": "2.1.0", "title": "Acme", "repository": "acme/lib"}
@@ -469,3 +470,36 @@ def test_words_that_an_article_separates_are_a_name(tmp_path: Path) -> None:
 
     assert list_titles(file, "seal a letter")[0] == "sealLetter"
     assert list_titles(file, "seal")[0] == "seal"
+
+
+def test_function_words_of_a_heading_do_not_count(tmp_path: Path) -> None:
+    sentence = "The feather is dipped by the desk, and the desk waits until the feather is wet enough.\n"
+    guide = f"# Ink\n\n## Dip a quill\n\n{sentence}\n## A quill for the desk\n\n{sentence.upper()}"
+    file = tmp_path / "headings.db"
+
+    search_index.write_index(
+        file, [PackageDocument("docs/ink.md", guide, "markdown", None)], {"name": "acme"}
+    )
+
+    assert list_titles(file, "how to dip the quill for a desk")[0] == "Ink > Dip a quill"
+
+
+def test_a_heading_matches_in_singular_and_plural() -> None:
+    assert stem_words("Closing a file") == stem_words("how to close files")
+    assert stem_words("plugging in the pens") == stem_words("plug your pen")
+
+
+@pytest.mark.parametrize(
+    ("question", "heading"), [("ask for ink", "Prompts"), ("copy a pen", "Clone"), ("several pens", "Many")]
+)
+def test_verbs_of_tasks_find_those_of_interfaces(tmp_path: Path, question: str, heading: str) -> None:
+    pages = {
+        name: f"# {name}\n\nSomething is said about this {name.lower()} of the desk, at some length.\n"
+        for name in ("Prompts", "Clone", "Many", "Well")
+    }
+    documents = [PackageDocument(f"docs/{name}.md", text, "markdown", None) for name, text in pages.items()]
+    file = tmp_path / "verbs.db"
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert list_titles(file, question)[:1] == [heading]

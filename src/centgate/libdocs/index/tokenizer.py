@@ -9,6 +9,7 @@ MAX_WORD_LENGTH = 60
 """Maximum characters of an indexed word; longer ones are data."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _ENDING = re.compile(r"(?:ies|y|ing|ed|es|s|e)$")
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
 # fmt: off
 STOP_WORDS = frozenset((
     "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could",
@@ -19,6 +20,11 @@ STOP_WORDS = frozenset((
     "tutorial", "up", "us", "use", "used", "using", "want", "was", "way", "we", "what", "when", "where",
     "which", "who", "why", "will", "with", "would", "you", "your",
 ))
+FUNCTION_WORDS = frozenset((
+    "a", "an", "and", "at", "by", "for", "from", "how", "in", "is", "it", "its", "of", "on", "or", "the",
+    "this", "to", "with", "your",
+))
+"""Words that say nothing about the subject of a heading; `set`, `get` and `all` do, unlike in a text."""
 GENERAL_WORDS = frozenset((
     "basic", "basics", "beginner", "first", "getting", "hello", "install", "installation", "installing",
     "intro", "introduction", "overview", "quick", "quickstart", "readme", "setup", "start", "started",
@@ -27,19 +33,30 @@ GENERAL_WORDS = frozenset((
 """Words of questions about a library as a whole."""
 # fmt: on
 SYNONYMS = {
+    "abort": ("cancel",),
     "args": ("arguments",),
+    "ask": ("prompt",),
     "async": ("asynchronous", "asyncio"),
     "auth": ("authentication", "authorization"),
+    "average": ("mean",),
     "build": ("create",),
     "bulk": ("batch", "many"),
+    "callback": ("handler",),
+    "cancel": ("abort",),
+    "change": ("modify", "update"),
     "check": ("validate", "verify"),
+    "choose": ("select",),
+    "clone": ("copy",),
     "color": ("colour",),
     "colour": ("color",),
+    "combine": ("merge", "concat"),
     "compose": ("composite",),
     "concurrent": ("gather", "parallel"),
     "condition": ("when", "conditional"),
     "config": ("configuration", "settings"),
     "configuration": ("config", "settings"),
+    "convert": ("transform",),
+    "copy": ("clone",),
     "db": ("database",),
     "define": ("declare", "create"),
     "delete": ("remove",),
@@ -48,31 +65,55 @@ SYNONYMS = {
     "dir": ("directory",),
     "directory": ("dir", "folder"),
     "download": ("get",),
+    "duplicates": ("unique", "uniq", "distinct"),
     "env": ("environment",),
     "error": ("exception",),
     "exception": ("error",),
     "expire": ("ttl", "expiration"),
     "expires": ("ttl", "expiration"),
     "folder": ("directory", "dir", "path"),
+    "handler": ("callback", "listener"),
     "injection": ("inject",),
+    "iterate": ("loop",),
     "limit": ("max", "maximum"),
     "listen": ("subscribe", "listener"),
     "login": ("authentication",),
+    "loop": ("iterate",),
+    "many": ("multiple", "bulk", "batch"),
     "maximum": ("max",),
     "minimum": ("min",),
+    "mock": ("stub", "fake"),
+    "multiple": ("many", "several"),
+    "newest": ("latest",),
+    "order": ("sort",),
+    "own": ("custom",),
     "pagination": ("paginate", "limit", "offset"),
     "param": ("parameter",),
     "params": ("parameters",),
     "pattern": ("regex", "regexp"),
     "periodically": ("schedule", "periodic", "interval"),
+    "pick": ("select",),
     "picture": ("image",),
+    "reject": ("forbid",),
+    "remove": ("delete",),
     "repo": ("repository",),
     "retries": ("retry",),
     "retry": ("retries",),
+    "save": ("store",),
+    "search": ("find",),
+    "several": ("multiple", "many"),
+    "sort": ("order",),
     "sse": ("eventsource",),
+    "stop": ("shutdown", "close"),
+    "store": ("save",),
     "temporary": ("tmp", "temp"),
+    "transform": ("convert",),
+    "undo": ("rollback", "revert"),
+    "unique": ("distinct",),
+    "update": ("modify",),
     "upload": ("put",),
     "validate": ("validator", "validation"),
+    "wait": ("await",),
     "write": ("create", "custom"),
     "ws": ("websocket",),
 }
@@ -115,6 +156,13 @@ def path_words(path: str) -> str:
 
 
 def stem_words(text: str) -> list[str]:
-    """Return the stems of the words of a heading or a question; similar words mostly share a stem."""
+    """Return the stems of the words of a heading or a question but function words.
+
+    Similar words mostly share a stem: `file` and `files`, `plug`, `plugs` and `plugging`.
+    """
     words = (part for word in WORD.findall(text) for part in split_identifier(word))
-    return [_ENDING.sub("", word) if len(word) > 4 else word for word in words]
+    return [_stem(word) for word in words if word not in FUNCTION_WORDS]
+
+
+def _stem(word: str) -> str:
+    return _DOUBLED.sub(r"\1", _ENDING.sub("", word) if len(word) > 3 else word)
