@@ -503,3 +503,19 @@ def test_verbs_of_tasks_find_those_of_interfaces(tmp_path: Path, question: str, 
     search_index.write_index(file, documents, {"name": "acme"})
 
     assert list_titles(file, question)[:1] == [heading]
+
+
+def test_a_file_of_code_is_no_page_about_one_subject(tmp_path: Path) -> None:
+    birds = ("swan", "duck", "crow", "owl", "hen")
+    sentence = "/** Take a feather of the {bird}, and dry it until it can be cut. */\n"
+    declared = [f"{sentence.format(bird=bird)}export declare function {bird}(): Pen;\n" for bird in birds]
+    alone = f"{sentence.format(bird='goose, then dry it once more')}export declare function goose(): Pen;\n"
+    documents = [
+        PackageDocument("birds.d.ts", "".join(declared), "typescript", None),
+        PackageDocument("geese.d.ts", alone, "typescript", None),
+    ]
+    file = tmp_path / "pages.db"
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert list_titles(file, "dry a feather")[0] == "goose"

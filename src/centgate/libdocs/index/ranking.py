@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Iterator
@@ -11,7 +12,7 @@ from itertools import islice
 
 from centgate.libdocs.index.dedupe import are_alike
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
-from centgate.libdocs.index.rows import ChunkRow, find_definitions, read_chunks
+from centgate.libdocs.index.rows import SITE_FOLDER, ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
 
 MAX_CANDIDATES = 200
@@ -39,7 +40,7 @@ USAGE_FACTOR = 1.45
 MIN_SHARE_FACTOR = 0.5
 """Factor for a chunk with none of the words; with all of them it is 1."""
 PAGE_SHARE = 0.6
-"""Share of the scores of the same page that is added to the score of a chunk."""
+"""Share of the scores of the same page that is added to the score of a chunk of prose."""
 REPEAT_DAMPING = 0.87
 """Factor for each chunk of the same page that is already in the answer."""
 SAME_PAGE_RUN = 3
@@ -53,6 +54,7 @@ USAGE_PLACES = 3
 """Number of first chunks one of which shows a call in its context, if any of the next ones does."""
 USAGE_DEPTH = 15
 """Number of chunks among which a call is searched."""
+_PROSE_FILE = re.compile(r"(?:^|/)readme$|\.(?:mdx?|markdown|rst|txt)$", re.IGNORECASE)
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
@@ -191,14 +193,22 @@ def _code_factor(row: ChunkRow, query: DocsQuery) -> float:
 
 
 def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
-    """Raise each score by other matches of its page: a page about the query beats one that mentions it."""
+    """Raise each score by other matches of its page: a page about the query beats one that mentions it.
+
+    A file of code is no such page: it has everything of its library, or what one class has.
+    """
     found.sort(key=lambda each: -each.score)
     pages: dict[str, list[float]] = defaultdict(list)
     for candidate in found:
         pages[candidate.row.page].append(candidate.score)
     for candidate in found:
-        candidate.score += PAGE_SHARE * sum(pages[candidate.row.page][1:4]) / 3
+        if _is_prose(candidate.row.page):
+            candidate.score += PAGE_SHARE * sum(pages[candidate.row.page][1:4]) / 3
     return sorted(found, key=lambda each: -each.score)
+
+
+def _is_prose(page: str) -> bool:
+    return page.startswith(SITE_FOLDER) or _PROSE_FILE.search(page) is not None
 
 
 def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
