@@ -519,3 +519,22 @@ def test_a_file_of_code_is_no_page_about_one_subject(tmp_path: Path) -> None:
     search_index.write_index(file, documents, {"name": "acme"})
 
     assert list_titles(file, "dry a feather")[0] == "goose"
+
+
+def test_all_words_beat_one_repeated_word(tmp_path: Path) -> None:
+    repeated = (
+        f"# Timeout\n\n## Timeout\n\n{'Timeout after timeout, and a timeout. ' * 9}\n\n"
+        "```python\ntimeout(timeout=timeout)\n```\n"
+    )
+    every = (
+        "# Files\n\n## Upload\n\nEach upload of a large file may have a limit of time, its timeout.\n\n"
+        "```python\nupload(file, 10)\n```\n"
+    )
+    documents = [
+        PackageDocument("docs/timeout.md", repeated, "markdown", None),
+        PackageDocument("docs/files.md", every, "markdown", None),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert list_titles(tmp_path / "acme.sqlite", "timeout of a file")[0] == "Files > Upload"

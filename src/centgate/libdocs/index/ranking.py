@@ -6,7 +6,7 @@ import math
 import re
 import sqlite3
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,11 +19,11 @@ MAX_CANDIDATES = 200
 """Maximum number of chunks that are scored in detail."""
 MAX_RESULTS = 50
 """Maximum number of chunks in an answer."""
-BM25_EXPONENT = 0.75
-"""Exponent of the BM25 score, which overrates words that occur in few chunks."""
 MAX_RARITY = 3.5
 """Maximum rarity of a word in the share of a query: the rarest words may only be other words for it."""
-HEADING_BOOST = 2.0
+MIN_SHARE_FACTOR = 0.35
+"""Factor for a chunk with none of the words; with all of them it is 1."""
+HEADING_BOOST = 1.6
 """Bonus for a chunk whose heading has exactly the words of the query."""
 EXACT_NAME_FACTOR = 1.8
 """Factor for the bonus of a plain word that is exactly the name of something."""
@@ -35,17 +35,13 @@ IDENTIFIER_FACTOR = 1.5
 """Factor for code that uses an identifier exactly as written."""
 CODE_FACTOR = 1.08
 """Factor for other code."""
-USAGE_FACTOR = 1.45
-"""Factor for code that shows a call, if the question names no identifier."""
-MIN_SHARE_FACTOR = 0.5
-"""Factor for a chunk with none of the words; with all of them it is 1."""
 PAGE_SHARE = 0.6
 """Share of the scores of the same page that is added to the score of a chunk of prose."""
 REPEAT_DAMPING = 0.87
 """Factor for each chunk of the same page that is already in the answer."""
 SAME_PAGE_RUN = 3
 """Number of consecutive chunks of one page after which `RUN_DAMPING` applies to a further one."""
-RUN_DAMPING = 0.4
+RUN_DAMPING = 0.15
 MIN_SCORE_SHARE = 0.2
 """Share of the best score below which a chunk only fills the budget."""
 FEW_RESULTS = 5
@@ -58,6 +54,41 @@ _PROSE_FILE = re.compile(r"(?:^|/)readme$|\.(?:mdx?|markdown|rst|txt)$", re.IGNO
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreWeights:
+    """Exponents and factors that combine what is known of a chunk to its score."""
+
+    bm25: float
+    """Exponent of the BM25 score."""
+    share: float
+    """Exponent of the factor for the share of the words that the chunk has."""
+    columns: Mapping[str, float]
+    """Logarithm of the factor for a column of the index that has all of the words."""
+    heading: float
+    """Exponent of the factor for the words of its heading."""
+    chunk: float
+    """Exponent of the weight of the chunk."""
+    names: float
+    """Exponent of the boost for the definition of a name."""
+    usage: float
+    """Factor for code that shows a call."""
+
+
+TASK_WEIGHTS = ScoreWeights(
+    bm25=0.18,
+    share=1.5,
+    columns={"body": 1.7, "trail": 1.0, "title": 0.35},
+    heading=1.8,
+    chunk=1.2,
+    names=0.43,
+    usage=3.4,
+)
+"""Weights for questions about a task, fitted by a regression on those of `bench/libdocs_questions.py`: which
+words a chunk has, and where, says more than how often it has them."""
+NAME_WEIGHTS = ScoreWeights(bm25=0.75, share=1.0, columns={}, heading=1.0, chunk=1.0, names=1.0, usage=1.0)
+"""Weights for questions with identifiers, whose definitions come first; no fitted question has one."""
 
 
 @dataclass(slots=True)
@@ -75,11 +106,15 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
         return iter(())
     boosts = _definition_boosts(database, query)
     scores = _bm25_scores(database, chunks_by_term, boosts)
-    shares = _term_shares(database, chunks_by_term)
+    weights = NAME_WEIGHTS if query.identifiers else TASK_WEIGHTS
+    coverage = _measure_coverage(database, chunks_by_term, weights)
     found = [
         ScoredChunk(
             row,
-            _combine_scores(row, query, scores[row.id], shares.get(row.id, 0.0)) * boosts.get(row.id, 1.0),
+            scores[row.id] ** weights.bm25
+            * coverage.get(row.id, MIN_SHARE_FACTOR**weights.share)
+            * boosts.get(row.id, 1.0) ** weights.names
+            * _chunk_factor(row, query, weights),
         )
         for row in read_chunks(database, scores)
     ]
@@ -105,8 +140,14 @@ def _plain_term(word: str) -> QueryTerm:
     return QueryTerm((word,))
 
 
-def _chunks_with_term(database: sqlite3.Connection, term: QueryTerm) -> frozenset[int]:
-    found = database.execute("select rowid from words where words match ?", (_match_expression([term]),))
+def _chunks_with_term(
+    database: sqlite3.Connection, term: QueryTerm, column: str | None = None
+) -> frozenset[int]:
+    """Return the chunks that have a term, anywhere or in one column of the index."""
+    expression = _match_expression([term])
+    if column:
+        expression = f"{column} : ({expression})"
+    found = database.execute("select rowid from words where words match ?", (expression,))
     return frozenset(number for (number,) in found)
 
 
@@ -149,33 +190,39 @@ def _bm25_scores(
     return scores | {chunk: minimum for chunk in defining_chunks if chunk not in scores}
 
 
-def _term_shares(
-    database: sqlite3.Connection, chunks_by_term: dict[QueryTerm, frozenset[int]]
-) -> dict[int, float]:
-    """Return the share of the terms that each chunk contains; rare terms count more."""
+def _measure_coverage(
+    database: sqlite3.Connection,
+    chunks_by_term: Mapping[QueryTerm, frozenset[int]],
+    weights: ScoreWeights,
+) -> Mapping[int, float]:
+    """Return a factor for each chunk with any of the terms, by the share of them that it has anywhere and in
+    each column; rare terms count more.
+    """
     total = database.execute("select max(id) from piece").fetchone()[0]
     rarity = {
         term: min(MAX_RARITY, math.log(1 + total / len(chunks))) for term, chunks in chunks_by_term.items()
     }
     whole = sum(rarity.values())
-    shares: dict[int, float] = defaultdict(float)
+    shares, exponents = defaultdict[int, float](float), defaultdict[int, float](float)
     for term, chunks in chunks_by_term.items():
         part = rarity[term] / whole
         for number in chunks:
             shares[number] += part
-    return shares
+        for column, weight in weights.columns.items():
+            for number in _chunks_with_term(database, term, column):
+                exponents[number] += weight * part
+    return {
+        number: (MIN_SHARE_FACTOR + (1 - MIN_SHARE_FACTOR) * share) ** weights.share
+        * math.exp(exponents[number])
+        for number, share in shares.items()
+    }
 
 
-def _combine_scores(row: ChunkRow, query: DocsQuery, score: float, share: float) -> float:
+def _chunk_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> float:
     own, _, both = row.heading_stems.partition("|")
     fit = (_word_overlap(query.stems, own) + _word_overlap(query.stems, both)) / 2
-    return (
-        score**BM25_EXPONENT
-        * (MIN_SHARE_FACTOR + (1 - MIN_SHARE_FACTOR) * share)
-        * (1 + HEADING_BOOST * fit)
-        * row.weight
-        * _code_factor(row, query)
-    )
+    heading_factor = (1 + HEADING_BOOST * fit) ** weights.heading
+    return heading_factor * row.weight**weights.chunk * _code_factor(row, query, weights)
 
 
 def _word_overlap(words: frozenset[str], heading: str) -> float:
@@ -184,12 +231,12 @@ def _word_overlap(words: frozenset[str], heading: str) -> float:
     return len(words & other) / (len(words | other) or 1)
 
 
-def _code_factor(row: ChunkRow, query: DocsQuery) -> float:
+def _code_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> float:
     if row.code is None:
         return 1.0
     if query.identifiers:
         return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
-    return CODE_FACTOR * (USAGE_FACTOR if row.shows_call else 1.0)
+    return CODE_FACTOR * (weights.usage if row.shows_call else 1.0)
 
 
 def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
