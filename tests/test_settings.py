@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from centgate.settings import (
     Settings,
     find_unknown_variables,
 )
+from centgate.settings.fields import SettingsGroup
 from centgate.signing.assets import USDC, Asset
 
 ROOT = Path(__file__).parent.parent
@@ -400,6 +402,21 @@ def test_known_tokens_match_official_library(network: str) -> None:
         official["version"],
         official["decimals"],
     )
+
+
+def test_groups_share_no_names() -> None:
+    groups = [
+        each for each in Settings.__mro__ if issubclass(each, SettingsGroup) and each is not SettingsGroup
+    ]
+    names = [
+        name
+        for group in groups
+        for name in {*vars(group), *group.__annotations__}
+        if not name.startswith(("__", "_abc_", "model_"))
+    ]
+
+    # of two validators or methods of one name, one would never run
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_settings_page_matches_command() -> None:

@@ -1,0 +1,39 @@
+"""Settings of what a deployment publishes beside its answers: website, source code, proofs, origins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from centgate.settings.fields import CommaList, Origin, SettingsGroup
+
+
+class PublicationSettings(SettingsGroup):
+    """The website, and what directories and browsers read."""
+
+    site_url: Origin | None = Field(
+        default=None,
+        description="The URL of the website that `centgate site` serves or builds, without a path: the API "
+        "links to it, and the website uses it as its own URL.",
+    )
+    repository_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s\"<>]+$",
+        description="The URL of the source code that this deployment runs: the OpenAPI document names it, "
+        "and the website links to it.",
+    )
+    ownership_proofs: CommaList = Field(
+        default=(),
+        description="Proofs that the payee operates this server, separated by commas: signatures "
+        "(EIP-191) of the public URL by the key of `CENTGATE_PAY_TO`. Directories read them in the "
+        "OpenAPI document.",
+    )
+    well_known: Path | None = Field(
+        default=None,
+        description="A folder of files that the API and the website serve unchanged under /.well-known/, for "
+        "directories that verify the owner of a domain.",
+    )
+    allowed_origins: CommaList = Field(
+        default=("*",), description="Allowed browser origins (CORS), separated by commas; * for all."
+    )
