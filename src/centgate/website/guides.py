@@ -24,7 +24,7 @@ from centgate.website.api_snapshot import ApiSnapshot, ServiceState
 from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option
 from centgate.website.guide_tables import buyer_settings, list_sources, operator_settings
 from centgate.website.markdown import STATE_CLASSES, heading_id
-from centgate.website.networks import FAUCET, PaymentNetwork
+from centgate.website.networks import FAUCET
 from centgate.website.openapi_reference import ApiReference
 from centgate.website.page import SitePage
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
@@ -137,11 +137,6 @@ def first_service(deployment: ApiSnapshot) -> ServiceDetail:
     return next((each for each in deployment.services if each.slug == FIRST_SERVICE), deployment.services[0])
 
 
-def _payment_network(deployment: ApiSnapshot) -> PaymentNetwork | None:
-    """Return the payment network; None if payments are disabled."""
-    return deployment.payment_network
-
-
 def _accepts_entries(deployment: ApiSnapshot) -> list[dict[str, Any]]:
     """Return the terms in the form of a 402's `accepts`."""
     return [terms.model_dump(by_alias=True) for terms, _ in deployment.payment_options]
@@ -152,7 +147,7 @@ def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "service": service,
         "code": {snippet.label: snippet for snippet in build_samples(service, deployment)},
-        "network": _payment_network(deployment),
+        "network": deployment.payment_network,
         "faucet": FAUCET,
     }
 
@@ -162,7 +157,7 @@ def _paying_context(deployment: ApiSnapshot) -> dict[str, Any]:
         "price": deployment.price_range,
         "first": deployment.services[0],
         "accepts": _accepts_entries(deployment),
-        "network": _payment_network(deployment),
+        "network": deployment.payment_network,
         "errors": ERROR_SPECS,
         "states": PAYMENT_STATES,
         "retries": RETRY_MEANINGS,
@@ -259,7 +254,7 @@ def _status_context(deployment: ApiSnapshot) -> dict[str, Any]:
     found = {service.slug: deployment.status_of(service) for service in deployment.services}
     measured = {slug: status for slug, status in found.items() if status}
     return {
-        "network": _payment_network(deployment),
+        "network": deployment.payment_network,
         "up": sum(deployment.is_up(service) for service in deployment.services),
         "api_state": _api_state(deployment),
         "classes": STATE_CLASSES,
@@ -293,7 +288,7 @@ def _trust_context(deployment: ApiSnapshot) -> dict[str, Any]:
     return {
         "price": deployment.price_range,
         "first": deployment.services[0],
-        "network": _payment_network(deployment),
+        "network": deployment.payment_network,
         "service": (service := first_service(deployment)),
         "body": quote(json.dumps(service.input_example)),
         "proofs": parse_proofs(deployment.x402),

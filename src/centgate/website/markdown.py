@@ -211,10 +211,11 @@ def _render_table_close(*_rest: Any) -> str:
 
 def _render_code(_renderer: Any, tokens: Sequence[Token], at: int, *_rest: Any) -> str:
     meta = tokens[at].meta
-    return "".join(_code_block(tokens[at].content, **meta))
+    return "".join(_code_block(tokens[at].content, meta["language"], label=meta["label"], name=meta["name"]))
 
 
-def _code_block(content: str, *, language: str, label: str, name: str, caption: str) -> Iterator[str]:
+def _code_block(content: str, language: str, *, label: str, name: str) -> Iterator[str]:
+    """Yield the HTML of a code block; `name` is that of its scrollable region."""
     yield '<div class="code">\n'
     if label or language:
         yield f'<p class="label">{escape(label or _language_name(language))}</p>\n'

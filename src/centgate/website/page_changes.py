@@ -19,7 +19,7 @@ _SITEMAP_ENTRY = re.compile(r"<loc>([^<]*)</loc><lastmod>([^<]*)</lastmod>")
 
 @dataclass(frozen=True, slots=True)
 class PageVersion:
-    """What a page says, apart from times such as that of the latest reading, and since when it does."""
+    """Text of a page without the times it shows, and the time since which it is unchanged."""
 
     text: bytes
     changed_at: str
