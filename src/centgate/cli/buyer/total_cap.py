@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -28,56 +27,68 @@ def show_cap(path: Path | None, rpc: str | None, *, reset: bool, json: bool) -> 
     wallet, ledger = settings.open_wallet(), Ledger(settings.ledger)
     if wallet is None:
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
-    findings = NonceStates()
+    nonces = NonceStates()
     if settings.wallet_rpc:
-        findings = anyio.run(partial(release_unused_payments, ledger, wallet.address, settings.wallet_rpc))
+        nonces = anyio.run(partial(release_unused_payments, ledger, wallet.address, settings.wallet_rpc))
     with ledger.entry() as entry:
         if reset:
             entry.reset_cap(wallet.address)
         spent = entry.spent(wallet.address)
-    _print_cap(settings, wallet.address, spent, findings, json=json)
+    if json:
+        print_json(_describe_as_json(settings, wallet.address, spent, nonces))
+    else:
+        lines = _describe_as_lines(settings, wallet.address, spent, nonces)
+        create_console().print(render_pairs(lines), soft_wrap=True)
     return 0
 
 
-def _print_cap(
-    settings: BuyerSettings, payer: str, spent: Spent, findings: NonceStates, *, json: bool
-) -> None:
-    remaining = max(settings.cap_total - spent.total, Decimal(0))
-    if json:
-        content: dict[str, Any] = {
-            "payer": payer,
-            "ledger": str(settings.ledger),
-            "signedUsd": str(spent.total),
-            "capUsd": str(settings.cap_total),
-            "leftUsd": str(remaining),
-            "lastHourUsd": str(spent.last_hour),
-            "capPerHourUsd": _as_text(settings.cap_per_hour),
-            "lastDayUsd": str(spent.last_day),
-            "capPerDayUsd": _as_text(settings.cap_per_day),
-            "unused": _nonces(findings.unused),
-            "used": _nonces(findings.used),
-        }
-        print_json(content)
-        return
+def _describe_as_json(
+    settings: BuyerSettings, payer: str, spent: Spent, nonces: NonceStates
+) -> dict[str, str | list[str] | None]:
+    """Return the count as members of JSON; amounts are US dollars as decimal text, None for no cap."""
+    return {
+        "payer": payer,
+        "ledger": str(settings.ledger),
+        "signedUsd": str(spent.total),
+        "capUsd": str(settings.cap_total),
+        "leftUsd": str(_subtract_from_cap(settings, spent)),
+        "lastHourUsd": str(spent.last_hour),
+        "capPerHourUsd": _as_text(settings.cap_per_hour),
+        "lastDayUsd": str(spent.last_day),
+        "capPerDayUsd": _as_text(settings.cap_per_day),
+        "unused": _list_nonces(nonces.unused),
+        "used": _list_nonces(nonces.used),
+    }
+
+
+def _describe_as_lines(
+    settings: BuyerSettings, payer: str, spent: Spent, nonces: NonceStates
+) -> dict[str, str]:
+    """Return the count as a text for each label."""
     lines = {
         "address": payer,
         "ledger": str(settings.ledger),
         "signed for": f"${spent.total}, which counts towards the cap",
         "cap in all": f"${settings.cap_total} (CENTGATE_CAP_TOTAL)",
-        "left": f"${remaining}",
+        "left": f"${_subtract_from_cap(settings, spent)}",
         "last hour": _format_period(spent.last_hour, settings.cap_per_hour, "CENTGATE_CAP_PER_HOUR"),
         "last day": _format_period(spent.last_day, settings.cap_per_day, "CENTGATE_CAP_PER_DAY"),
     }
-    if findings.unused:
+    if nonces.unused:
         lines["returned"] = (
-            f"{_format_sum(findings.unused)}: the node shows these payments unused after their window"
+            f"{_format_sum(nonces.unused)}: the node shows these payments unused after their window"
         )
-    if findings.used:
+    if nonces.used:
         lines["used"] = (
-            f"{_format_sum(findings.used)}: the node shows these nonces used: "
-            f"{', '.join(_nonces(findings.used))}"
+            f"{_format_sum(nonces.used)}: the node shows these nonces used: "
+            f"{', '.join(_list_nonces(nonces.used))}"
         )
-    create_console().print(render_pairs(lines), soft_wrap=True)
+    return lines
+
+
+def _subtract_from_cap(settings: BuyerSettings, spent: Spent) -> Decimal:
+    """Return the US dollars that can still be signed for; 0 if the cap is exceeded."""
+    return max(settings.cap_total - spent.total, Decimal(0))
 
 
 def _as_text(amount: Decimal | None) -> str | None:
@@ -92,5 +103,5 @@ def _format_sum(payments: Iterable[Payment]) -> str:
     return f"${sum((each.usd for each in payments), Decimal(0))}"
 
 
-def _nonces(payments: Iterable[Payment]) -> list[str]:
+def _list_nonces(payments: Iterable[Payment]) -> list[str]:
     return [each.nonce for each in payments]
