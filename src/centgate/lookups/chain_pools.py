@@ -11,11 +11,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import MAX_BASE_UNITS, as_clean_name
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
 from centgate.crypto.token.exchange_tables import (
     EXCHANGES,
@@ -63,11 +64,6 @@ _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hooks decide it."""
 
 
-@cache
-def _selector(signature: str) -> bytes:
-    return keccak(signature.encode())[:4]
-
-
 @dataclass(frozen=True, slots=True)
 class _TokenFacts:
     """Facts of the token that the first round reads besides the pools."""
@@ -100,7 +96,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     candidates = [
         candidate
         for exchange in EXCHANGES[table]
-        for quote in _quotes_for(exchange, table, chain_id)
+        for quote in _quotes_for(exchange, table)
         if quote.address != token
         for candidate in _list_candidates(exchange, token, quote)
     ]
@@ -132,7 +128,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     """
     reads = ("token0()", "token1()", "factory()", "fee()", "tickSpacing()", "stable()")
     answers = await rpc.call_contracts(
-        chain_id, [ContractCall(address, _selector(signature)) for signature in reads]
+        chain_id, [ContractCall(address, function_selector(signature)) for signature in reads]
     )
     token0, token1, factory = (_parse_address(answer) for answer in answers[:3])
     fee, spacing, stable = (_parse_term(answer) for answer in answers[3:])
@@ -140,7 +136,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     exchange = next(
         (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
     )
-    quotes = {quote.address: quote for quote in _quotes_for(exchange, table, chain_id)} if exchange else {}
+    quotes = {quote.address: quote for quote in _quotes_for(exchange, table)} if exchange else {}
     quote = quotes.get(token1 or "") or quotes.get(token0 or "")
     if exchange is None or quote is None or token0 is None or token1 is None:
         raise NoData(f"no pool of a known exchange against a token with a known price at {address}")
@@ -223,7 +219,7 @@ async def _has_no_code(rpc: Rpc, chain_id: int, address: str) -> bool:
     return isinstance(codes, list) and not codes[0]
 
 
-def _quotes_for(exchange: Exchange, table: int, chain_id: int) -> list[QuoteToken]:
+def _quotes_for(exchange: Exchange, table: int) -> list[QuoteToken]:
     """Return the tokens against which an exchange's pools are looked up; v4 has the native coin too."""
     quotes = list(QUOTE_TOKENS[table])
     if exchange.kind == "v4":
@@ -271,15 +267,15 @@ def _lookup_call(
     """Return the call of a factory that gives the address of a pool; v4 has none."""
     match exchange.kind:
         case "algebra":
-            data = _selector("poolByPair(address,address)") + pair
+            data = function_selector("poolByPair(address,address)") + pair
         case "solidly":
-            data = _selector("getPool(address,address,bool)") + pair + _encode(stable)
+            data = function_selector("getPool(address,address,bool)") + pair + _encode(stable)
         case "v3":
-            data = _selector("getPool(address,address,uint24)") + pair + _encode(fee or 0)
+            data = function_selector("getPool(address,address,uint24)") + pair + _encode(fee or 0)
         case "slipstream":
-            data = _selector("getPool(address,address,int24)") + pair + _encode(tick_spacing or 0)
+            data = function_selector("getPool(address,address,int24)") + pair + _encode(tick_spacing or 0)
         case _:
-            data = _selector("getPair(address,address)") + pair
+            data = function_selector("getPair(address,address)") + pair
     return ContractCall(exchange.factory, data)
 
 
@@ -293,7 +289,7 @@ def _v4_candidate(
     """Return a v4 pool without hooks: its id is the hash of its key."""
     fee, spacing = tier
     pool_id = keccak(pair + _encode_v4_terms(fee, spacing, NATIVE_CURRENCY))
-    call = ContractCall(exchange.factory, _selector("getSlot0(bytes32)") + pool_id)
+    call = ContractCall(exchange.factory, function_selector("getSlot0(bytes32)") + pool_id)
     return _Candidate(exchange, quote, call, fee, spacing, pool_id=pool_id)
 
 
@@ -337,7 +333,7 @@ def _warn_of_absent(rpc: Rpc, candidates: Sequence[_Candidate], answers: Sequenc
 
 def _facts_calls(table: int, token: str) -> list[ContractCall]:
     feeds = PRICE_FEEDS[table]
-    latest = _selector("latestRoundData()")
+    latest = function_selector("latestRoundData()")
     calls = [decimals_call(token), symbol_call(token), ContractCall(feeds.native_usd, latest)]
     return [*calls, ContractCall(feeds.sequencer, latest)] if feeds.sequencer else calls
 
@@ -393,27 +389,27 @@ def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[Contra
         pool_id = bytes.fromhex((key.pool_id or "0x")[2:])
         view = candidate.exchange.factory
         return [
-            ContractCall(view, _selector("getSlot0(bytes32)") + pool_id),
-            ContractCall(view, _selector("getLiquidity(bytes32)") + pool_id),
+            ContractCall(view, function_selector("getSlot0(bytes32)") + pool_id),
+            ContractCall(view, function_selector("getLiquidity(bytes32)") + pool_id),
         ]
     balances = [balance_of_call(each, key.address) for each in (token, candidate.quote.address)]
     match candidate.exchange.kind:
         case "v2":
-            return [*balances, ContractCall(key.address, _selector("getReserves()"))]
+            return [*balances, ContractCall(key.address, function_selector("getReserves()"))]
         case "solidly":
             fee = encode_address(key.address) + _encode(key.stable)
             return [
                 *balances,
-                ContractCall(key.address, _selector("getReserves()")),
-                ContractCall(candidate.exchange.factory, _selector("getFee(address,bool)") + fee),
+                ContractCall(key.address, function_selector("getReserves()")),
+                ContractCall(candidate.exchange.factory, function_selector("getFee(address,bool)") + fee),
             ]
         case "algebra":
-            return [*balances, ContractCall(key.address, _selector("globalState()"))]
+            return [*balances, ContractCall(key.address, function_selector("globalState()"))]
         case _:
             return [
                 *balances,
-                ContractCall(key.address, _selector("slot0()")),
-                ContractCall(key.address, _selector("fee()")),
+                ContractCall(key.address, function_selector("slot0()")),
+                ContractCall(key.address, function_selector("fee()")),
             ]
 
 
@@ -472,7 +468,7 @@ def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCa
     match exchange.kind:
         case "v2" | "solidly":
             arguments = _encode(amount) + encode_address(token)
-            return ContractCall(key.address, _selector("getAmountOut(uint256,address)") + arguments)
+            return ContractCall(key.address, function_selector("getAmountOut(uint256,address)") + arguments)
         case "algebra":
             signature = "quoteExactInputSingle(address,address,uint256,uint160)"
             arguments = way + _encode(amount) + _encode(0)
@@ -487,7 +483,7 @@ def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCa
         case "v3":
             signature = "quoteExactInputSingle((address,address,uint256,uint24,uint160))"
             arguments = way + _encode(amount) + _encode(key.fee or 0) + _encode(0)
-    return ContractCall(exchange.quoter or key.address, _selector(signature) + arguments)
+    return ContractCall(exchange.quoter or key.address, function_selector(signature) + arguments)
 
 
 def _encode_v4_key(key: PoolKey) -> bytes:

@@ -153,9 +153,8 @@ def check_payment(
     _require_matching_transfer(authorization, signed_terms)
     signature = bytes.fromhex(presented.payload.signature[2:])
     try:
-        unwrap_signature(
-            signature
-        )  # some facilitators crash on a wrong wrapper, as if the outcome were unknown
+        # some facilitators crash on a wrong wrapper, as if the outcome were unknown
+        unwrap_signature(signature)
     except ValueError as error:
         reason = "invalid_exact_evm_failed_to_parse_signature"
         raise build_rejection("the signature has the ERC-6492 suffix but not its encoding", reason) from error
@@ -193,7 +192,7 @@ def check_payment(
 def rebuild_payment(key: PaymentKey, terms: RouteTerms, resubmission_json: str) -> Payment:
     """Rebuild a payment as it was first submitted, from its stored members.
 
-    `terms` are those it was signed for, `signed` is its `Payment.resubmission_json`.
+    `terms` are those it was signed for, `resubmission_json` is that of its `Payment`.
     """
     resubmission = _parse_resubmission(resubmission_json, terms)
     signature = bytes.fromhex(resubmission["signature"][2:])
