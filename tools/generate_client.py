@@ -174,7 +174,7 @@ def _services_module(catalog: tuple[AnyService, ...]) -> str:
         _HEADER,
         "from __future__ import annotations",
         "from typing import TYPE_CHECKING, Literal",
-        "from centgate.client.typed import AsyncCalls, Calls, TypedAnswer, given",
+        "from centgate.client.typed import AsyncCalls, Calls, TypedAnswer, build_body",
         "if TYPE_CHECKING:\n"
         + indent("\n".join((f"from centgate.client._generated.models import {models}", "", *aliases)), "    ")
         # for those who read annotations at run time, such as agent frameworks
@@ -199,7 +199,7 @@ def _method_source(definition: str, service: AnyService) -> str:
     name, answer = service.slug.replace("-", "_"), _pascal_case(service)
     body = ", ".join(f"{parameter.wire}={parameter.name}" for parameter in parameters)
     awaiting = "await " if definition == "async def" else ""
-    call = f'{awaiting}self.call("{service.slug}", given({body}))'
+    call = f'{awaiting}self.call("{service.slug}", build_body({body}))'
     return "\n".join(
         [
             f"{definition} {name}(self, *, {keywords}) -> {answer}Answer:",

@@ -117,6 +117,6 @@ class AsyncCalls(ABC):
         """Buy one answer."""
 
 
-def given(**keywords: Any) -> dict[str, Any]:
+def build_body(**keywords: Any) -> dict[str, Any]:
     """Build a request body from the keywords that are not None; the names are those of the JSON fields."""
     return {name: value for name, value in keywords.items() if value is not None}
