@@ -54,7 +54,7 @@ check: setup ## Check format, lint, types, import layers, language and generated
 	$(RUN)lint-imports
 	$(RUN)python tools/check_language.py
 
-check-ecosystem: setup ## Run some forty tools of npm and PyPI on a development deployment (a quarter of an hour)
+check-ecosystem: setup ## Run the tools of other people on a development deployment (a quarter of an hour)
 	$(RUN)python tests/ecosystem/check_ecosystem.py $(if $(ONLY),--only '$(ONLY)')
 
 format: setup ## Format the code, and fix what the linter can fix

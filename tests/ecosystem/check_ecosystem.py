@@ -32,7 +32,7 @@ PAGE = ROOT / "docs" / "ecosystem.md"
 _TABLE = re.compile(r"(?<=<!-- tools: start -->\n).*(?=<!-- tools: end -->)", re.DOTALL)
 INSTALL_TIMEOUT = 900
 TOOL_TIMEOUT = 300
-COLUMNS = ("tool", "version", "what it checked", "result", "seconds")
+COLUMNS = ("tool", "version", "what it checked", "result")
 QUIET = {
     "NO_COLOR": "1",
     "NO_UPDATE_NOTIFIER": "1",
@@ -52,19 +52,27 @@ class ToolResult:
     seconds: float
 
     @property
+    def word(self) -> str:
+        """Return the word for the result."""
+        return "clean" if self.content else "not clean"
+
+    @property
     def summary(self) -> str:
         """Return the word for the result, with the figures of a program in `programs/`."""
         lines = self.output.strip().splitlines()
         has_figures = self.tool.commands[-1].startswith(("node {programs}", "python {programs}"))
         figures = lines[-1] if lines and has_figures else ""
-        word = "clean" if self.content else "not clean"
-        return f"{word}: {figures}" if figures and self.content else word
+        return f"{self.word}: {figures}" if figures and self.content else self.word
 
     @property
     def row(self) -> tuple[str, ...]:
-        """Return the cells of the tool's row."""
-        version = read_versions()[self.tool.package]
-        return self.tool.name, version, self.tool.checks, self.summary, f"{self.seconds:.0f}"
+        """Return the cells of the tool's row on the page: none that changes with the next page or field."""
+        return self.tool.name, read_versions()[self.tool.package], self.tool.checks, self.word
+
+    @property
+    def printed_row(self) -> tuple[str, ...]:
+        """Return the cells of the tool's row in a terminal, which are those of the page and the figures."""
+        return *self.row[:-1], self.summary, f"{self.seconds:.0f}"
 
 
 def main() -> int:
@@ -78,10 +86,10 @@ def main() -> int:
     install_npm_packages()
     with open_deployment(CACHE, node_environment()) as deployment:
         results = [_report(run_tool(tool, deployment)) for tool in tools]
-    rows = [each.row for each in results]
-    print(*render_text(rows), sep="\n")
+    print(*render_text(each.printed_row for each in results), sep="\n")
     if options.markdown:
-        PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+        page = update_page(PAGE.read_text(encoding="utf-8"), (each.row for each in results))
+        PAGE.write_text(page, encoding="utf-8")
     return 0 if all(each.content for each in results) else 1
 
 
@@ -119,8 +127,8 @@ def node_environment() -> dict[str, str]:
         os.environ["PATH"],
         str(ROOT / ".uv/bin"),
     ]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
-    return {**kept, **QUIET, "PATH": os.pathsep.join(folders)}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
+    return {**environment, **QUIET, "PATH": os.pathsep.join(folders)}
 
 
 def create_cache() -> None:
@@ -217,8 +225,8 @@ def _report(result: ToolResult) -> ToolResult:
 
 def render_text(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """Yield the lines of a table for a terminal."""
-    table = [COLUMNS, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(COLUMNS))]
+    table = [(*COLUMNS, "seconds"), *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
