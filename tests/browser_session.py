@@ -81,7 +81,7 @@ class BrowserWallet:
     chain: int = 84532
     knows: set[int] = field(default_factory=lambda: {1, 84532})
     refuses: set[str] = field(default_factory=set[str])
-    asked: list[str] = field(default_factory=list[str])
+    methods: list[str] = field(default_factory=list[str])
     """The requested methods, in order."""
     signed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The typed data that was signed."""
@@ -96,7 +96,7 @@ class BrowserWallet:
 
     def answer(self, method: str, params: list[Any]) -> dict[str, Any]:
         """Return the response to a request: a result, or an error with its code."""
-        self.asked.append(method)
+        self.methods.append(method)
         try:
             if method in self.refuses:
                 raise WalletError(4001, "User rejected the request.")

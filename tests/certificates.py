@@ -23,7 +23,7 @@ class Authority:
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Authority of a test")])
-        self.asked: list[str | None] = []
+        self.server_names: list[str | None] = []
         basics = x509.BasicConstraints(ca=True, path_length=None)
         builder = self._builder(self._name, self._key, datetime.now(UTC) + DAY)
         self._certificate = builder.add_extension(basics, critical=True).sign(self._key, hashes.SHA256())
@@ -50,7 +50,7 @@ class Authority:
             private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
             file.write_bytes(private + certificate.public_bytes(Encoding.PEM))
             context.load_cert_chain(file)
-        context.sni_callback = lambda _socket, name, _context: self.asked.append(name)
+        context.sni_callback = lambda _socket, name, _context: self.server_names.append(name)
         return context
 
     def _builder(

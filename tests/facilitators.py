@@ -54,7 +54,7 @@ class StubFacilitator:
         """Reply to all other calls."""
         self.moved: Counter[tuple[str, str]] = Counter()
         """Number of transfers, by payer and nonce."""
-        self.asked = 0
+        self.settle_calls = 0
         """Number of settle calls."""
         self.headers: Mapping[str, str] = {}
         self.body: dict[str, Any] = {}
@@ -140,7 +140,7 @@ class StubFacilitator:
 
     async def answer(self, request: Request) -> Response:
         """Handle `POST /settle`."""
-        self.asked += 1
+        self.settle_calls += 1
         self.headers = request.headers
         self.contents.append(await request.body())
         self.body = body = json.loads(self.contents[-1])

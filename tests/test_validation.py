@@ -158,9 +158,9 @@ def post(
         headers = {"Content-Type": content_type, "PAYMENT-SIGNATURE": payments[service.slug]}
         return served_api.post(service.path, content=body, headers=headers)
 
-    before = facilitator_stub.asked
+    before = facilitator_stub.settle_calls
     yield send
-    assert facilitator_stub.asked == before, "an invalid body was charged for"
+    assert facilitator_stub.settle_calls == before, "an invalid body was charged for"
 
 
 def example_without_chain_of(service: AnyService, name: str) -> dict[str, Any]:

@@ -19,13 +19,13 @@ class Source:
     """Source of values that counts its fetches, and fails or hangs as a test sets it."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
         self.failure: Exception | None = None
         self.hold: asyncio.Event | None = None
         self.now = 1000.0
 
     async def fetch(self) -> object:
-        self.asked += 1
+        self.calls += 1
         if self.hold:
             await self.hold.wait()
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def test_concurrent_requests_fetch_once_until_expiry() -> None:
     source.now += FRESH_SECONDS - 1
     later = await cache.get(1)
 
-    assert source.asked == 1
+    assert source.calls == 1
     assert {id(kept.value) for kept in (*together, later)} == {id(later.value)}
     assert not later.is_stale
 
@@ -58,7 +58,7 @@ async def test_expired_value_is_fetched_again() -> None:
 
     second = await cache.get(1)
 
-    assert source.asked == 2
+    assert source.calls == 2
     assert second.value is not first.value
     assert not second.is_stale
 
@@ -75,7 +75,7 @@ async def test_stale_value_is_used_if_refresh_fails(failure: Exception) -> None:
 
     assert (kept.is_stale, again.is_stale) == (True, True)
     assert kept.value is first.value
-    assert source.asked == 2, "a failure is not repeated at once"
+    assert source.calls == 2, "a failure is not repeated at once"
 
 
 async def test_failed_refresh_is_retried_after_a_pause() -> None:
@@ -91,7 +91,7 @@ async def test_failed_refresh_is_retried_after_a_pause() -> None:
     kept = await cache.get(1)
 
     assert not kept.is_stale
-    assert source.asked == 3
+    assert source.calls == 3
 
 
 async def test_stale_value_is_used_during_slow_refresh() -> None:
@@ -106,7 +106,7 @@ async def test_stale_value_is_used_during_slow_refresh() -> None:
     fast = await cache.get(1)
 
     assert (slow.is_stale, fast.is_stale) == (True, False)
-    assert source.asked == 2
+    assert source.calls == 2
 
 
 async def test_too_old_value_is_not_used() -> None:
@@ -131,7 +131,7 @@ async def test_fetch_continues_after_its_caller_gives_up() -> None:
     source.hold.set()
     kept = await cache.get(1)
 
-    assert source.asked == 1
+    assert source.calls == 1
     assert not kept.is_stale
 
 
@@ -147,5 +147,5 @@ async def test_first_failure_reaches_all_callers_and_is_not_stored() -> None:
     assert [str(failure) for failure in failures] == ["down"] * 3
     assert len({id(failure) for failure in failures}) == 3, "each caller needs an error object of its own"
     assert {getattr(failure, "retry_after", None) for failure in failures} == {7}
-    assert source.asked == 2
+    assert source.calls == 2
     assert not kept.is_stale

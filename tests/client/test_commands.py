@@ -65,7 +65,7 @@ def shared_api(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[str,
 def facilitator(shared_api: tuple[str, StubFacilitator]) -> StubFacilitator:
     """The facilitator of the API, with counters at zero."""
     stub = shared_api[1]
-    stub.next, stub.asked = [], 0
+    stub.next, stub.settle_calls = [], 0
     stub.moved.clear()
     return stub
 
@@ -164,7 +164,7 @@ def test_dry_run_prints_terms_without_wallet(shell_without_key: Shell, facilitat
     assert done.returncode == 0, done.stderr
     for word in ("0.01 test USDC", "eip155:84532", "0xcE47ca7E", "seconds", "Nothing was signed."):
         assert word in done.stdout
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_dry_run_as_json_has_x402_terms(shell_without_key: Shell) -> None:
@@ -225,7 +225,7 @@ def test_invalid_input_is_reported_before_signing(
     assert done.returncode == 2, done.stderr
     assert all(word in " ".join(read_errors(done)) for word in told), done.stderr
     assert done.stdout == ""
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_all_problems_are_reported(shell: Shell) -> None:
@@ -240,7 +240,7 @@ def test_missing_wallet_is_explained(shell_without_key: Shell, facilitator: Stub
 
     assert done.returncode == 4
     assert "`centgate wallet new`" in read_errors(done)[0]
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_readable_key_file_is_refused(shell_without_key: Shell, facilitator: StubFacilitator) -> None:
@@ -253,7 +253,7 @@ def test_readable_key_file_is_refused(shell_without_key: Shell, facilitator: Stu
     assert done.returncode == 4
     assert "can be read or written by others" in read_errors(done)[0]
     assert private_key_of()[2:] not in done.stderr
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_price_above_cap_is_refused(shell: Shell, facilitator: StubFacilitator) -> None:
@@ -261,7 +261,7 @@ def test_price_above_cap_is_refused(shell: Shell, facilitator: StubFacilitator) 
 
     assert done.returncode == 4
     assert "above the cap of $0.009" in read_errors(done)[0]
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_terms_in_other_token_are_refused(
 
     assert done.returncode == 4, done.stderr
     assert told in read_errors(done)[0]
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_insufficient_balance_is_reported(shell: Shell, facilitator: StubFacilitator) -> None:

@@ -234,7 +234,7 @@ async def test_service_without_source_is_unavailable_and_free(
     with pytest.raises(Unavailable, match="another deployment may serve it") as error:
         await shop(get_url(client)).call("crawler-search", {"query": "x402"})
 
-    assert (error.value.money, facilitator.asked) == ("not_moved", 0)
+    assert (error.value.money, facilitator.settle_calls) == ("not_moved", 0)
 
 
 async def test_refused_payment_is_not_charged_or_resent(
@@ -251,7 +251,7 @@ async def test_refused_payment_is_not_charged_or_resent(
         "reported_not_moved",
         "invalid_exact_evm_transaction_simulation_failed",
     )
-    assert (answer.money, facilitator.asked, len(facilitator.moved)) == ("moved", 2, 1)
+    assert (answer.money, facilitator.settle_calls, len(facilitator.moved)) == ("moved", 2, 1)
 
 
 async def test_unknown_outcome_is_resolved_by_same_payment(

@@ -78,7 +78,7 @@ async def test_pympp_answers_new_challenge_after_refusal(
     async with open_pympp(BUYER_ACCOUNTS[0]) as client:
         response = await client.fetch(f"{shop.base_url}{PHISHING}", method="POST", json=QUESTION)
     assert response.status_code == 200
-    assert (facilitator.asked, facilitator.moved.total()) == (2, 1)
+    assert (facilitator.settle_calls, facilitator.moved.total()) == (2, 1)
 
 
 @pytest.mark.extended

@@ -20,7 +20,7 @@ class ServiceFailures:
 
     def __init__(self, failures: list[Callable[[], Exception]], asked: list[str]) -> None:
         self._failures = failures
-        self.asked = asked
+        self.questions = asked
 
     def raise_next(self, *failures: Callable[[], Exception]) -> None:
         """Raise these errors in the next calls, first to last."""
@@ -29,7 +29,7 @@ class ServiceFailures:
     def reset(self) -> None:
         """Remove scripted failures and recorded questions."""
         self._failures.clear()
-        self.asked.clear()
+        self.questions.clear()
 
 
 @contextmanager

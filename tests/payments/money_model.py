@@ -442,7 +442,7 @@ class World:
         self._names = count(1)
         self._mine_after: int | None = None
         for node in self.nodes:
-            node.asked = self._count_question
+            node.on_call = self._count_question
         stage.world = self
         stage.clear_journals()
         stage.statistics.examples += 1

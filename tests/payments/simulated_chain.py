@@ -249,7 +249,7 @@ class Node:
         self.lie: Lie | None = None
         self.lie_to = ""
         """Recipient of the payments that the node invents."""
-        self.asked: Callable[[], None] = lambda: None
+        self.on_call: Callable[[], None] = lambda: None
         """Callback before each request."""
 
     @property
@@ -262,7 +262,7 @@ class Node:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer one JSON-RPC request."""
-        self.asked()
+        self.on_call()
         method, params = request["method"], request["params"]
         try:
             result = _METHODS[method](self, *params)

@@ -116,7 +116,7 @@ class SimulatedFacilitator:
         self.plans: list[Plan] = []
         self.late: list[Authorization] = []
         """Transfers to be broadcast after their answer."""
-        self.asked: list[Nonce] = []
+        self.settle_requests: list[Nonce] = []
         """Payments of all submissions."""
         self.different_bytes: list[Nonce] = []
         """Payments that were resubmitted with other bytes while their outcome was open."""
@@ -136,7 +136,7 @@ class SimulatedFacilitator:
     def settle(self, authorization: Authorization) -> Reply:
         """Answer one submission."""
         plan = self.take_plan()
-        self.asked.append(authorization.key)
+        self.settle_requests.append(authorization.key)
         if plan.repeated != "no" and self.chain.can_execute(authorization):
             name = self.chain.send([authorization])
             if plan.repeated == "mined":

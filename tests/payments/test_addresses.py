@@ -41,4 +41,4 @@ def test_too_short_signature_is_refused_here(
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
     assert payment_note(response)["state"] == "unused"
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0

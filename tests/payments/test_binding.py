@@ -45,12 +45,12 @@ def is_payment_used(response: httpx.Response) -> bool:
 def test_payment_does_not_buy_another_body(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
-    asked = served_api.facilitator.asked
+    asked = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, payment, body=OTHER)
 
     assert is_payment_used(response)
-    assert served_api.facilitator.asked == asked
+    assert served_api.facilitator.settle_calls == asked
 
 
 def test_payment_does_not_buy_another_route(
@@ -58,12 +58,12 @@ def test_payment_does_not_buy_another_route(
 ) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
-    asked, served = served_api.facilitator.asked, len(failures.asked)
+    asked, served = served_api.facilitator.settle_calls, len(failures.questions)
 
     response = pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert is_payment_used(response)
-    assert (served_api.facilitator.asked, len(failures.asked)) == (asked, served)
+    assert (served_api.facilitator.settle_calls, len(failures.questions)) == (asked, served)
 
 
 def test_same_body_for_another_route_is_refused() -> None:
@@ -152,15 +152,15 @@ def test_one_of_two_concurrent_requests_is_served(
     served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    served, asked = len(failures.asked), served_api.facilitator.asked
+    served, asked = len(failures.questions), served_api.facilitator.settle_calls
     bodies = [{"question": f"which of {number % 2}"} for number in range(20)]
 
     with ThreadPoolExecutor(20) as pool:
         responses = list(pool.map(partial(_ask, served_api.client, payment), bodies))
 
     assert sorted(response.status_code for response in responses) == [200] * 10 + [402] * 10
-    assert len(failures.asked) == served + 1
-    assert served_api.facilitator.asked == asked + 1
+    assert len(failures.questions) == served + 1
+    assert served_api.facilitator.settle_calls == asked + 1
 
 
 def test_another_request_is_refused_without_waiting(served_api: ServedApi, buyer: Buyer) -> None:
@@ -214,10 +214,10 @@ def test_disconnected_buyer_gets_answer_later(
     served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:
     payment = sign_payment(served_api.client, buyer, FAILING_SERVICE, FAILING_QUERY)
-    served = len(failures.asked)
+    served = len(failures.questions)
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    asked = served_api.facilitator.asked
+    asked = served_api.facilitator.settle_calls
 
     with pytest.raises(httpx.ReadTimeout):
         served_api.client.post(
@@ -227,7 +227,7 @@ def test_disconnected_buyer_gets_answer_later(
     release.set()
 
     assert pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
-    assert (served_api.facilitator.asked, len(failures.asked)) == (asked + 1, served + 1)
+    assert (served_api.facilitator.settle_calls, len(failures.questions)) == (asked + 1, served + 1)
 
 
 def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:

@@ -79,7 +79,7 @@ def test_unrecorded_payment_is_not_taken(
     assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
     assert payment_note(response) == UNTOUCHED
     assert "PAYMENT-REQUIRED" not in response.headers
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 @each_ruin
@@ -107,7 +107,7 @@ def test_payment_is_accepted_once_database_is_back(
 
     assert response.status_code == 200
     assert client.get("/health").status_code == 200
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def fill_disk(process: ApiProcess, *, full: bool) -> None:
@@ -124,7 +124,7 @@ def test_full_disk_stops_payments_before_settlement(
         payment = sign_payment(client, buyer)
         fill_disk(process, full=True)
         refused, health = pay(client, payment), client.get("/health")
-        asked = facilitator.asked
+        asked = facilitator.settle_calls
         fill_disk(process, full=False)
         served = pay(client, payment)
 
@@ -183,7 +183,7 @@ def test_disk_full_before_answer_is_stored_loses_nothing(
     assert (failed.status_code, int(failed.headers["Retry-After"])) == (500, 5)
     assert (payment_note(failed)["state"], payment_note(failed)["charged"]) == ("settled", True)
     assert (served.status_code, again.content) == (200, served.content)
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_foreign_lock_is_waited_for(api: ApiFactory, settings: Settings, file: Path, buyer: Buyer) -> None:

@@ -104,14 +104,14 @@ def test_cdp_facilitator_settles_payment_of_api(
 
     assert response.status_code == 200
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
-    assert (sum(cdp.moved.values()), cdp.asked, cdp.unauthorized) == (1, 1, 0)
+    assert (sum(cdp.moved.values()), cdp.settle_calls, cdp.unauthorized) == (1, 1, 0)
 
 
 def test_token_for_another_path_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:
     response = settle_signed(cdp, body, signed_for=cdp.url + "/verify")
 
     assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
-    assert (cdp.unauthorized, cdp.asked, sum(cdp.moved.values())) == (1, 0, 0)
+    assert (cdp.unauthorized, cdp.settle_calls, sum(cdp.moved.values())) == (1, 0, 0)
 
 
 def test_token_of_another_key_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:

@@ -176,7 +176,7 @@ def test_new_payment_of_limited_address_stays_unused(
 
     assert read_code(response) == (429, "rate_limited")
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
     set_address(client, "192.0.2.1")
     assert pay(client, payment).status_code == 200
 
@@ -225,7 +225,7 @@ def test_refused_payment_of_limited_address_is_not_resubmitted(
     use_up_tokens(client)
 
     assert read_code(pay(client, payment)) == (429, "rate_limited")
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_purchases_use_no_tokens(start_limited: Start, buyer: Buyer) -> None:
@@ -386,7 +386,7 @@ def test_refused_settlements_are_limited_by_payer(
 
     assert [response.status_code for response in responses] == [402] * 3 + [429] * 2
     assert payment_note(responses[-1]) == {"state": "unused", "charged": False, "retry": "same_payment"}
-    assert facilitator.asked == 4
+    assert facilitator.settle_calls == 4
     assert pay(client, sign_payment(client, Buyer(1))).status_code == 200
     set_address(client, "192.0.2.1")
     assert read_code(pay(client, sign_payment(client, buyer))) == (429, "rate_limited")
@@ -404,7 +404,7 @@ def test_signatures_of_strangers_do_not_limit_payer(
             "0x" + "5e" * 90
         )  # as of a wallet whose signature only the facilitator can check
         assert pay(client, encode_header(payload)).status_code == 402
-    assert facilitator.asked == 5
+    assert facilitator.settle_calls == 5
 
     facilitator.usually = facilitator.settle
 

@@ -96,7 +96,7 @@ def test_postgresql_killed_under_load_loses_nothing(
 
         with ThreadPoolExecutor(30) as pool:
             sent = pool.map(send, payments, addresses)
-            wait_until(lambda: facilitator.asked >= 10)
+            wait_until(lambda: facilitator.settle_calls >= 10)
             own_postgres.kill()
             dead.set()
             first = list(sent)
@@ -135,7 +135,7 @@ def test_quick_restart_causes_no_error(
         release.set()
 
     assert response.result().status_code == 200
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 @pytest.mark.extended
@@ -189,7 +189,7 @@ def test_exhausted_connections_are_waited_for_then_reported(
 
     with lock_payments(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
         refused = list(pool.map(partial(pay, client), payments))
-    asked = facilitator.asked
+    asked = facilitator.settle_calls
     served = [pay(client, payment) for payment in payments]
 
     assert all(map(is_retryable_error, refused)), [response.text for response in refused]
@@ -238,7 +238,7 @@ def test_unconfirmed_write_is_not_repeated(
 
     assert wire.cuts == 1
     assert (first.status_code, again.content) == (200, first.content)
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_changed_column_types_do_not_stop_service(

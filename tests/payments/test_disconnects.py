@@ -104,7 +104,7 @@ def test_disconnect_during_settlement_keeps_answer(
     first, again = pay(shop.client, payment), pay(shop.client, payment)
 
     assert (first.status_code, again.content) == (200, first.content)
-    assert shop.facilitator.asked == 1
+    assert shop.facilitator.settle_calls == 1
 
 
 @pytest.mark.extended
@@ -127,7 +127,7 @@ def test_disconnect_during_service_keeps_answer(
     first, again = [pay(shop.client, payment, POOL, TOKEN) for _ in range(2)]
 
     assert (first.status_code, again.content) == (404, first.content)  # no data: an answer
-    assert shop.facilitator.asked == 1
+    assert shop.facilitator.settle_calls == 1
     paths = [call.path for call in shop.upstreams.requests_of("dexscreener")]
     assert sorted(paths) == sorted(set(paths))  # the service has run once
 
@@ -142,7 +142,7 @@ def test_missing_body_costs_nothing(shop: Shop, buyer: Buyer) -> None:
     response = pay(shop.client, payment)
 
     assert "Idempotent-Replayed" not in response.headers
-    assert shop.facilitator.asked == 1
+    assert shop.facilitator.settle_calls == 1
 
 
 @pytest.mark.extended
@@ -162,7 +162,7 @@ def test_fifty_disconnects_are_charged_once_each(shop: Shop) -> None:
 
     assert {answer.status_code for answer in answers} == {200}
     assert [answer.content for answer in again] == [answer.content for answer in answers]
-    assert shop.facilitator.moved.total() == shop.facilitator.asked == 50
+    assert shop.facilitator.moved.total() == shop.facilitator.settle_calls == 50
 
 
 def _hold_answer(

@@ -28,7 +28,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 class ScriptedServer:
     """HTTP server that gives each request the next of its replies, and records the requests."""
 
-    says: list[bytes | None]
+    responses: list[bytes | None]
     """Replies in order; for None the server waits until the client disconnects."""
     hangs_up: bool = False
     url: str = ""
@@ -43,7 +43,7 @@ class ScriptedServer:
             while head := await _head(reader):
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 self.requests.append(head + await reader.readexactly(length))
-                said = self.says[min(len(self.requests), len(self.says)) - 1]
+                said = self.responses[min(len(self.requests), len(self.responses)) - 1]
                 if said is None:
                     await reader.read()
                     break

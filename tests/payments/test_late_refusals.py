@@ -124,7 +124,7 @@ def test_named_transaction_without_receipt_is_not_doubled(
 
     assert [response.status_code for response in responses] == [502, 502]
     assert payment_note(responses[1])["transaction"] == WRONG_HASH
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_reverted_transaction_and_nonce_spent_elsewhere_is_refused(
@@ -154,7 +154,7 @@ def test_revert_of_another_payment_is_no_refusal(
 
     assert [response.status_code for response in responses] == [502, 502]
     assert payment_note(responses[-1])["retry"] == "same_payment"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_revert_after_nonce_lookup_is_no_refusal(
@@ -310,4 +310,4 @@ def test_named_transaction_with_unreadable_receipt_is_not_doubled(
     responses = [pay(client, payment) for _ in range(2)]
 
     assert [response.status_code for response in responses] == [502, 502]
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1

@@ -235,7 +235,7 @@ async def test_contradictory_node_leaves_outcome_open(
     resolution = await reconcile_one(intercept_node(edit_result(devchain, method, edit)))
 
     assert resolution.state_after == "settling"
-    assert facilitator.asked == 1  # with the same bytes: its success would settle the payment
+    assert facilitator.settle_calls == 1  # with the same bytes: its success would settle the payment
     assert (await read_row(stubbed, payload))["state"] == "settling"
 
 
@@ -310,7 +310,7 @@ async def test_lagging_node_refuses_no_payment(
     resolution = await reconcile_one(intercept_node(answer_method("eth_getBlockByNumber", behind)))
 
     assert resolution.state_after == "settling"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 @pytest.mark.parametrize("first", ["unreachable", "of another chain", "contradicting itself"])

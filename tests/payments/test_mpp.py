@@ -54,7 +54,7 @@ def shop(served_api: ServedApi) -> httpx.Client:
 @pytest.fixture
 def facilitator(served_api: ServedApi) -> StubFacilitator:
     """The facilitator of that API, with counters at zero."""
-    served_api.facilitator.asked = 0
+    served_api.facilitator.settle_calls = 0
     served_api.facilitator.moved.clear()
     return served_api.facilitator
 
@@ -125,7 +125,7 @@ def test_repeated_credential_gets_stored_answer(
     names = ("X-Request-Id", "PAYMENT-RESPONSE", "Payment-Receipt")
     assert [first.headers[name] for name in names] == [second.headers[name] for name in names]
     assert second.headers["Idempotent-Replayed"] == "true"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_another_request_with_same_credential_is_refused(
@@ -138,7 +138,7 @@ def test_another_request_with_same_credential_is_refused(
     assert "WWW-Authenticate" in other.headers
     elsewhere = pay_by_mpp(shop, credential, path=OTHER_ROUTE)
     assert read_reason(elsewhere) == "payment_already_used"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_same_authorization_in_both_headers_is_one_payment(
@@ -155,7 +155,7 @@ def test_same_authorization_in_both_headers_is_one_payment(
     assert {response.status_code for response in responses} == {200}
     assert len({(response.content, response.headers["PAYMENT-RESPONSE"]) for response in responses}) == 1
     assert ["Payment-Receipt" in each.headers for each in responses] == [True] * 4 + [False] * 4
-    assert facilitator.moved.total() == facilitator.asked == 1
+    assert facilitator.moved.total() == facilitator.settle_calls == 1
 
 
 def convert_to_x402(shop: httpx.Client, credential: dict[str, Any]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def test_two_payments_in_one_request_are_refused_unused(
     both = pay_by_mpp(shop, encode_base64url(credential), **{"PAYMENT-SIGNATURE": signature})
     assert both.status_code == 400
     assert both.json()["error"]["code"] == "validation_error"
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
     assert pay_by_mpp(shop, encode_base64url(credential)).status_code == 200
 
 
@@ -200,7 +200,7 @@ def test_idempotency_key_holds_for_both_protocols(
     second = pay_by_mpp(shop, buy_challenge(shop, buyer), **key)
     assert first.status_code == second.status_code == 200
     assert first.content == second.content
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_unknown_outcome_is_never_new_challenge(
@@ -260,7 +260,7 @@ def test_payment_outlives_its_challenge(
     assert replayed.headers["Payment-Receipt"] == paid.headers["Payment-Receipt"]
     fresh = buy_challenge(api(settings), buyer)
     assert read_reason(pay_by_mpp(changed, fresh)) == "invalid_challenge"
-    assert stub.asked == 1
+    assert stub.settle_calls == 1
 
 
 def test_payment_stays_valid_after_mpp_is_switched_off(
@@ -317,6 +317,6 @@ def test_expired_challenge_is_refused_for_new_payment(
     later = str(int(time.time()) + settings.payment_window)
     refused = pay_by_mpp(shop, encode_base64url(answer_challenge(buyer, old, validBefore=later)))
     assert read_reason(refused) == "invalid_exact_evm_payload_authorization_valid_before"
-    assert stub.asked == 0
+    assert stub.settle_calls == 0
     fresh = parse_challenge(refused.headers["WWW-Authenticate"])
     assert pay_by_mpp(shop, encode_base64url(answer_challenge(buyer, fresh))).status_code == 200

@@ -45,9 +45,9 @@ def shop(served_api: ServedApi) -> httpx.Client:
 @pytest.fixture(autouse=True)
 def facilitator(served_api: ServedApi) -> Generator[StubFacilitator]:
     """The facilitator of that API, which no attack must reach."""
-    served_api.facilitator.asked = 0
+    served_api.facilitator.settle_calls = 0
     yield served_api.facilitator
-    assert served_api.facilitator.asked == 0
+    assert served_api.facilitator.settle_calls == 0
 
 
 def require_refusal(response: httpx.Response, reason: str) -> None:

@@ -54,7 +54,7 @@ def test_payment_on_chain_is_served_despite_facilitator_error(
 
     assert (open_ended.status_code, served.status_code) == (502, 200)
     assert devchain.token_balance(buyer.address) == before - 10_000
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_receipt_names_real_transaction(
@@ -161,7 +161,7 @@ def test_cancelled_payment_is_refused_and_never_served(
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, LOST)
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_nonce_spent_elsewhere_is_refused_and_never_served(
@@ -191,7 +191,7 @@ async def test_expired_unused_payment_is_refused_for_good(
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, EXPIRED)
     assert payment_note(response) == {"state": "refused", "charged": False, "retry": "new_payment"}
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 @pytest.mark.extended
@@ -281,7 +281,7 @@ def test_wrong_signature_of_contract_payer_is_left_to_facilitator(
 
     pay(client, encode_header(payload))
 
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_wrong_signature_of_plain_payer_is_refused_here(
@@ -293,7 +293,7 @@ def test_wrong_signature_of_plain_payer_is_refused_here(
     response = pay(client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_open_contract_payment_stays_open_without_node(

@@ -103,7 +103,7 @@ async def test_payment_of_removed_facilitator_is_found_by_doctor(
     finding = await check_open_payments(settings)
 
     assert payment_note(pay(api(settings), encode_header(payload)))["state"] == "in_flight"
-    assert (finding.status, facilitator.asked) == ("warning", 0)
+    assert (finding.status, facilitator.settle_calls) == ("warning", 0)
     assert "1 payment is at https://old.example, which is not a facilitator here any more" in finding.what
 
 

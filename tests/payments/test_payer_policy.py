@@ -101,7 +101,7 @@ async def test_earlier_payment_of_denied_payer_is_redeemed_and_replayed(tmp_path
         first, again = (pay(served_api.client, payment) for _ in range(2))
 
         assert (first.status_code, again.content) == (200, first.content)
-        assert served_api.facilitator.asked == 0
+        assert served_api.facilitator.settle_calls == 0
 
 
 async def test_open_payment_of_denied_payer_is_resolved(
@@ -132,7 +132,7 @@ def test_unsent_payment_of_denied_payer_is_not_settled(
     with _restart(tmp_path, facilitator) as url, httpx.Client(base_url=url, timeout=30) as client:
         payment = sign_payment(client, FIRST)
         first = pay(client, payment)
-    facilitator.usually, asked = facilitator.settle, facilitator.asked
+    facilitator.usually, asked = facilitator.settle, facilitator.settle_calls
     denied = {"payers_denied": FIRST.address}
     with _restart(tmp_path, facilitator, **denied) as url, httpx.Client(base_url=url, timeout=30) as client:
         again = pay(client, payment)
@@ -141,7 +141,7 @@ def test_unsent_payment_of_denied_payer_is_not_settled(
     assert again.status_code == 402, again.text
     note = payment_note(again)
     assert (note["charged"], note["retry"]) == (False, "none")
-    assert (facilitator.asked, sum(facilitator.moved.values())) == (asked, 0)
+    assert (facilitator.settle_calls, sum(facilitator.moved.values())) == (asked, 0)
 
 
 def test_key_fetches_answer_of_later_denied_payer(tmp_path: Path, facilitator: StubFacilitator) -> None:
@@ -155,7 +155,7 @@ def test_key_fetches_answer_of_later_denied_payer(tmp_path: Path, facilitator: S
 
     assert (first.status_code, again.content) == (200, first.content)
     assert other.status_code == 402
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_client_stops_and_reports_no_charge(tmp_path: Path) -> None:

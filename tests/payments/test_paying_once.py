@@ -35,7 +35,7 @@ def test_same_payment_gets_same_bytes_without_charge(
     assert again.headers["X-Request-Id"] == first.headers["X-Request-Id"] == first.json()["requestId"]
     assert again.headers["PAYMENT-RESPONSE"] == first.headers["PAYMENT-RESPONSE"]
     assert (first.headers.get("Idempotent-Replayed"), again.headers["Idempotent-Replayed"]) == (None, "true")
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_hundred_concurrent_requests_with_one_payment_get_one_answer(
@@ -48,7 +48,7 @@ def test_hundred_concurrent_requests_with_one_payment_get_one_answer(
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_same_nonce_on_another_network_is_another_payment(
@@ -62,7 +62,7 @@ def test_same_nonce_on_another_network_is_another_payment(
 
     assert [response.status_code for response in responses] == [200, 200]
     assert [response.headers.get("Idempotent-Replayed") for response in responses] == [None, None]
-    assert facilitator.asked == 2
+    assert facilitator.settle_calls == 2
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_command_resolves_open_payment(
     }
 
     dry = run_payments_command("reconcile", "--dry-run", "--json", url=database_url, settings=given)
-    asked_dry = facilitator.asked
+    asked_dry = facilitator.settle_calls
     done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
 
     deadline = time.monotonic() + 30

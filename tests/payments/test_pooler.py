@@ -71,7 +71,7 @@ def test_payments_of_two_replicas_are_served_once(
         pairs = list(pool.map(pay_both, payments))
 
     assert {(first.status_code, first.content == again.content) for first, again in pairs} == {(200, True)}
-    assert (facilitator.asked, set(facilitator.moved.values())) == (20, {1})
+    assert (facilitator.settle_calls, set(facilitator.moved.values())) == (20, {1})
 
 
 async def test_non_durable_commits_are_refused(postgres: Postgres, database: str) -> None:

@@ -26,7 +26,7 @@ def test_payment_is_served_once_then_replayed(
 
     assert (first.status_code, first.content) == (200, again.content)
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_row_numbers_continue_after_imported_rows(postgres_url: str) -> None:

@@ -48,7 +48,7 @@ def test_later_server_redeems_payment(
     response = pay(second, payment, FAILING_SERVICE, FAILING_QUERY)
 
     assert response.status_code == 200
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_payment_is_used_after_redeem_period(
@@ -72,7 +72,7 @@ def test_payment_is_used_after_redeem_period(
         "retry": "new_payment",
         "transaction": "",
     }
-    assert (failures.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.questions, facilitator.settle_calls) == (["why"], 1)
 
 
 async def test_pruned_answer_is_not_computed_again(
@@ -91,7 +91,7 @@ async def test_pruned_answer_is_not_computed_again(
     )
     assert payment_note(response)["state"] == "delivered"
     assert "its answer is no longer stored" in response.json()["error"]["message"]
-    assert (failures.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.questions, facilitator.settle_calls) == (["why"], 1)
 
 
 async def test_key_of_pruned_answer_leaves_new_payment_unused(
@@ -104,7 +104,7 @@ async def test_key_of_pruned_answer_leaves_new_payment_unused(
     response = pay(client, with_identifier(sign_payload(client, buyer), "one-key-of-a-buyer"))
 
     assert (response.status_code, payment_note(response)["state"]) == (409, "unused")
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_settled_payment_outlives_its_own_window(
@@ -119,7 +119,7 @@ async def test_settled_payment_outlives_its_own_window(
 
     assert response.status_code == 200
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["transaction"] == "0x" + "ab" * 32
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 async def test_settled_payment_expires(

@@ -56,7 +56,7 @@ def shop(served_api: ServedApi) -> httpx.Client:
 @pytest.fixture
 def facilitator(served_api: ServedApi) -> StubFacilitator:
     """The facilitator of that API, with counters at zero."""
-    served_api.facilitator.asked = 0
+    served_api.facilitator.settle_calls = 0
     return served_api.facilitator
 
 
@@ -134,7 +134,7 @@ def test_same_payment_buys_answer_later(
     assert [one.status_code for one in failed] == [status, status]
     assert response.json()["data"] == {"answer": "why, the 3. time"}
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_redeemed_answer_is_replayed(shop: httpx.Client, failures: ServiceFailures, buyer: Buyer) -> None:
@@ -147,7 +147,7 @@ def test_redeemed_answer_is_replayed(shop: httpx.Client, failures: ServiceFailur
 
     assert again.content == redeemed.content
     assert "Idempotent-Replayed" not in redeemed.headers
-    assert failures.asked == ["why"] * 2
+    assert failures.questions == ["why"] * 2
 
 
 def test_redeemable_payment_buys_no_other_request(
@@ -161,7 +161,7 @@ def test_redeemable_payment_buys_no_other_request(
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
     assert payment_note(response)["state"] == "settled"
-    assert failures.asked == ["why"]
+    assert failures.questions == ["why"]
 
 
 def test_no_data_is_answer_and_charged(shop: httpx.Client, failures: ServiceFailures, buyer: Buyer) -> None:
@@ -191,7 +191,7 @@ def test_no_data_is_replayed(
 
     assert (again.status_code, again.content) == (404, first.content)
     assert again.headers["X-Request-Id"] == first.headers["X-Request-Id"]
-    assert (failures.asked, facilitator.asked) == (["why"], 1)
+    assert (failures.questions, facilitator.settle_calls) == (["why"], 1)
 
 
 def test_refusal_inside_service_keeps_payment_redeemable(

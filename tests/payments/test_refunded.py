@@ -68,7 +68,7 @@ async def test_refunded_payment_buys_nothing_in_longer_period(
     assert (response.status_code, payment_note(response)["state"]) == (402, "settled")
     assert "refunded" in response.json()["error"]["message"]
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["error"] == "payment_already_used"
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 async def test_refunded_refusal_buys_nothing(
@@ -87,7 +87,7 @@ async def test_refunded_refusal_buys_nothing(
 
     assert response.status_code == 402
     assert "refunded" in response.json()["error"]["message"]
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 @pytest.mark.extended

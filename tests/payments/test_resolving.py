@@ -83,7 +83,7 @@ async def test_open_payment_is_settled_then_redeemed_by_buyer(
 
     assert row["signed"] is None
     assert (served.status_code, again.content) == (200, served.content)
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_reconciler_submits_signed_payment(
@@ -109,7 +109,7 @@ async def test_two_replicas_submit_each_payment_once(
         for payload in payloads:
             await wait_for_row(deployment, payload, is_settled)
 
-    assert facilitator.asked == len(payloads)
+    assert facilitator.settle_calls == len(payloads)
     assert set(facilitator.moved.values()) == {1}
 
 
@@ -151,7 +151,7 @@ async def test_buyer_waits_for_running_reconciliation(
 
     assert (waiting.result().status_code, other.status_code) == (200, 200)
     assert facilitator.moved[buyer.address.lower(), get_nonce(payload)] == 1
-    assert facilitator.asked == 2
+    assert facilitator.settle_calls == 2
 
 
 async def test_retries_have_growing_intervals(
@@ -180,13 +180,13 @@ async def test_payment_is_not_retried_before_its_time(
     early, late = await record_open_payment(settings, buyer), await record_open_payment(settings, Buyer(1))
     await reconcile_all(settings)
     facilitator.usually = facilitator.settle
-    asked = facilitator.asked
+    asked = facilitator.settle_calls
     third = await record_open_payment(settings, Buyer(2))
 
     api(settings)
     await wait_for_row(settings, third, is_settled)
 
-    assert facilitator.asked == asked + 1
+    assert facilitator.settle_calls == asked + 1
     assert [(await read_row(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
 
 
@@ -225,7 +225,7 @@ async def test_unreadable_payment_does_not_block_others(
 
     row = await read_row(settings, spoilt[0])
     assert (row["state"], row["attempts"]) == ("settling", 1)
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_payment_of_dead_process_is_taken_over(
@@ -248,7 +248,7 @@ async def test_payment_of_running_process_is_left_to_it(
     execute_sqlite(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
 
     assert await reconcile_all(settings) == []
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 # the facilitator's reply to a resubmission without a node, and the state that follows
@@ -294,7 +294,7 @@ async def test_payment_on_chain_is_settled_and_served(
 
     assert resolution.state_after == "settled"
     assert call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", resolution.transaction)["status"] == "0x1"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
     assert pay(client, paid).status_code == 200
 
 
@@ -317,7 +317,7 @@ async def test_expired_unused_payment_asks_for_new_payment(
     assert found[Buyer(8).address.lower()].reason == "invalid_transaction_state"
     assert again.status_code == 402
     assert payment_note(again) == {"state": "refused", "charged": False, "retry": "new_payment"}
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 async def test_nonce_spent_elsewhere_is_refused(
@@ -329,7 +329,7 @@ async def test_nonce_spent_elsewhere_is_refused(
     (resolution,) = await reconcile_all(stubbed)
 
     assert (resolution.state_after, resolution.reason) == ("refused", "invalid_transaction_state")
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 async def test_payment_of_another_network_is_not_looked_up_here(
@@ -369,4 +369,4 @@ async def test_reconciler_resumes_after_journal_failure(
 
     await wait_for_row(settings, payload, is_settled)
 
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1

@@ -106,7 +106,7 @@ async def test_rate_limited_payment_is_settled_by_second(
 
     row = await read_row(settings, payload)
     assert (response.status_code, again.content) == (200, response.content)
-    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 1, 1)
+    assert (facilitator.settle_calls, second.settle_calls, second.moved.total()) == (1, 1, 1)
     assert (row["state"], row["facilitator"]) == ("delivered", settings.facilitators[1].name)
     assert [(event["event"], event["reason"]) for event in row["events"]] == [
         ("fallback", "the facilitator rejected the request with status 429")
@@ -175,7 +175,7 @@ def test_answered_payment_never_goes_to_second(
     later = pay(client, payment)
 
     assert {first.status_code, later.status_code} <= {402, 502, 504}
-    assert (facilitator.asked, second.asked) == (2, 0)
+    assert (facilitator.settle_calls, second.settle_calls) == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_broken_response_never_leads_to_second(
 
         response = pay(client, sign_payment(client, buyer))
 
-    assert (payment_note(response)["state"], second.asked) == ("in_flight", 0)
+    assert (payment_note(response)["state"], second.settle_calls) == ("in_flight", 0)
 
 
 async def test_silent_first_keeps_its_payment(
@@ -211,7 +211,7 @@ async def test_silent_first_keeps_its_payment(
     row = await read_row(two_facilitator_settings, payload)
     assert payment_note(response)["state"] == "in_flight"
     assert [each.state_after for each in results] in (["settling"], [])  # none if the server had it
-    assert (row["facilitator"], second.asked) == (two_facilitator_settings.facilitators[0].name, 0)
+    assert (row["facilitator"], second.settle_calls) == (two_facilitator_settings.facilitators[0].name, 0)
 
 
 async def test_open_payment_at_second_goes_to_second_again(
@@ -229,7 +229,7 @@ async def test_open_payment_at_second_goes_to_second_again(
     later = pay(client, payment)
 
     assert (payment_note(first)["state"], later.status_code) == ("in_flight", 200)
-    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 2, 1)
+    assert (facilitator.settle_calls, second.settle_calls, second.moved.total()) == (1, 2, 1)
 
 
 async def test_payment_refused_by_both_limits_is_unused(
@@ -265,7 +265,7 @@ async def test_refused_payment_stays_with_its_facilitator(
     states = [payment_note(pay(client, encode_header(payload)))["state"] for _ in range(2)]
     row = await read_row(two_facilitator_settings, payload)
 
-    assert (states, second.asked) == (["refused", "unused"], 0)
+    assert (states, second.settle_calls) == (["refused", "unused"], 0)
     assert row["facilitator"] == two_facilitator_settings.facilitators[0].name
 
 
@@ -287,7 +287,7 @@ def test_refusal_by_second_counts_only_if_first_was_unreachable(
 
     response = pay(client, sign_payment(client, buyer))
 
-    assert (payment_note(response)["state"], second.asked) == (state, 1)
+    assert (payment_note(response)["state"], second.settle_calls) == (state, 1)
 
 
 def test_refusal_is_no_evidence_after_both_answered_429(
@@ -303,7 +303,7 @@ def test_refusal_is_no_evidence_after_both_answered_429(
 
     states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
 
-    assert (states, facilitator.asked, second.asked) == (["unused", "in_flight"], 2, 1)
+    assert (states, facilitator.settle_calls, second.settle_calls) == (["unused", "in_flight"], 2, 1)
 
 
 def test_refusal_by_second_is_no_evidence_after_its_429(
@@ -315,7 +315,7 @@ def test_refusal_by_second_is_no_evidence_after_its_429(
 
     states = [payment_note(pay(client, payment))["state"] for _ in range(2)]
 
-    assert (states, second.asked) == (["unused", "in_flight"], 2)
+    assert (states, second.settle_calls) == (["unused", "in_flight"], 2)
 
 
 @pytest.mark.extended
@@ -355,7 +355,7 @@ def test_expired_maybe_sent_payment_buys_nothing_else(
     same = pay(client, payment)
 
     assert other.json()["error"]["details"]["reason"] == "payment_already_used"
-    assert (payment_note(same)["state"], facilitator.asked) == ("in_flight", 1)
+    assert (payment_note(same)["state"], facilitator.settle_calls) == ("in_flight", 1)
 
 
 @pytest.mark.parametrize(("replies", "step"), [([RATE_LIMIT], "wait"), ([reply_with(401, {})], "pay_again")])
@@ -555,7 +555,7 @@ def test_server_that_dies_at_second_redeems_there(
         again = pay(client, payment)
 
     assert again.content == first.content
-    assert (facilitator.asked, facilitator.moved.total(), second.moved.total()) == (1, 0, 1)
+    assert (facilitator.settle_calls, facilitator.moved.total(), second.moved.total()) == (1, 0, 1)
 
 
 async def test_crash_between_write_and_call_leads_to_second(
@@ -571,7 +571,7 @@ async def test_crash_between_write_and_call_leads_to_second(
 
     response = pay(api(two_facilitator_settings), encode_header(payload))
 
-    assert (response.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
+    assert (response.status_code, facilitator.settle_calls, second.moved.total()) == (200, 0, 1)
 
 
 async def test_failing_journal_keeps_payment_from_second(
@@ -591,14 +591,14 @@ async def test_failing_journal_keeps_payment_from_second(
     )
 
     failed = pay(client, payment)
-    asked = second.asked
+    asked = second.settle_calls
     execute(tmp_path, "DROP TRIGGER full")
     facilitator.usually = facilitator.settle
     settled = pay(client, payment)
 
     assert payment_note(failed)["retry"] == "same_payment"
     assert (asked, settled.status_code) == (0, 200)
-    assert (facilitator.moved.total(), second.asked) == (1, 0)
+    assert (facilitator.moved.total(), second.settle_calls) == (1, 0)
 
 
 # -- changed settings, replicas ----------------------------------------------------------------------------
@@ -617,14 +617,14 @@ async def test_payment_of_removed_facilitator_is_not_presented(
     swapped = with_second(two_facilitator_settings, facilitator.url, first=second.url)
 
     response = pay(api(removed), encode_header(payload))
-    asked = facilitator.asked, second.asked
+    asked = facilitator.settle_calls, second.settle_calls
     settled = pay(api(swapped), encode_header(payload))
 
     error = response.json()["error"]
     assert (payment_note(response)["state"], asked) == ("in_flight", (0, 0))
     assert "at a facilitator that this server does not use any more" in error["message"]
     assert two_facilitator_settings.facilitators[1].name not in response.text
-    assert (settled.status_code, facilitator.asked, second.moved.total()) == (200, 0, 1)
+    assert (settled.status_code, facilitator.settle_calls, second.moved.total()) == (200, 0, 1)
 
 
 async def test_payment_from_before_column_belongs_to_first(
@@ -642,7 +642,7 @@ async def test_payment_from_before_column_belongs_to_first(
     settled = pay(api(two_facilitator_settings), encode_header(payload))
 
     assert (payment_note(open_still)["state"], settled.status_code) == ("in_flight", 200)
-    assert (facilitator.asked > 1, second.asked) == (True, 0)
+    assert (facilitator.settle_calls > 1, second.settle_calls) == (True, 0)
 
 
 def test_replicas_with_one_and_two_facilitators_settle_once(
@@ -661,7 +661,7 @@ def test_replicas_with_one_and_two_facilitators_settle_once(
     settled = pay(other, payment)
 
     assert (states, settled.status_code) == (["in_flight", "in_flight"], 200)
-    assert (facilitator.asked, second.asked, second.moved.total()) == (1, 2, 1)
+    assert (facilitator.settle_calls, second.settle_calls, second.moved.total()) == (1, 2, 1)
 
 
 # -- circuit breaker, concurrency --------------------------------------------------------------------------
@@ -682,7 +682,7 @@ def test_first_is_not_called_while_its_circuit_is_open(
         pay(client, sign_payment(client, Buyer(number % 10))).status_code for number in range(limit + 5)
     }
 
-    assert (statuses, facilitator.asked, second.moved.total()) == ({200}, limit, limit + 5)
+    assert (statuses, facilitator.settle_calls, second.moved.total()) == ({200}, limit, limit + 5)
 
 
 def test_first_is_tried_again_after_pause(
@@ -757,7 +757,7 @@ def test_payment_silently_settled_by_first_is_found_on_chain(
 
     assert (payment_note(first)["state"], later.status_code) == ("in_flight", 200)
     assert before - devchain.token_balance(buyer.address) == 10_000
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 # -- helpers -----------------------------------------------------------------------------------------------

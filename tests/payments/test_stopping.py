@@ -103,7 +103,7 @@ def test_server_ends_despite_open_connections(
             hanging.enter_context(hang(process))
         with ThreadPoolExecutor(AT_ONCE) as pool:
             paid = [pool.submit(send_during_shutdown, client, payment) for payment in payments]
-            _wait_until(lambda: facilitator.asked == AT_ONCE)
+            _wait_until(lambda: facilitator.settle_calls == AT_ONCE)
             with terminate(process):
                 _wait_until(lambda: is_refused(process.url))
             answers = [each.result() for each in paid]
@@ -128,7 +128,7 @@ def test_hundred_running_requests_finish_first(settings: Settings, facilitator: 
     ):
         payments = _sign_payments(client, Buyer(), 100)
         paid = [pool.submit(send_during_shutdown, client, payment) for payment in payments]
-        _wait_until(lambda: facilitator.asked == len(payments))
+        _wait_until(lambda: facilitator.settle_calls == len(payments))
         with terminate(process):
             _wait_until(lambda: is_refused(process.url))
             release.set()

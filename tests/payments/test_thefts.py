@@ -97,7 +97,7 @@ def test_long_signature_of_plain_account_is_refused_here(
     response = pay(client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def test_long_signature_of_undeployed_wallet_is_left_to_facilitator(
@@ -110,7 +110,7 @@ def test_long_signature_of_undeployed_wallet_is_left_to_facilitator(
 
     pay(client, encode_header(payload))
 
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 def test_payment_of_another_deployment_is_not_served_on_revert(
@@ -255,7 +255,7 @@ def test_too_long_authorization_is_refused_here(
 
     reason = "invalid_exact_evm_payload_authorization_valid_before"
     assert response.json()["error"]["details"]["reason"] == reason
-    assert facilitator.asked == 0
+    assert facilitator.settle_calls == 0
 
 
 def _shift_block_times(upstreams: FakeUpstreams, devchain: DevChain, ahead: int) -> ProviderSettings:

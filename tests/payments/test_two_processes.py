@@ -55,7 +55,7 @@ def shared_pair(
 @pytest.fixture
 def pair(shared_pair: ProcessPair) -> ProcessPair:
     """The same, with the counters of the facilitator at zero."""
-    shared_pair.facilitator.asked = 0
+    shared_pair.facilitator.settle_calls = 0
     shared_pair.facilitator.moved.clear()
     return shared_pair
 
@@ -75,7 +75,7 @@ def test_hundred_requests_with_one_payment_are_settled_once(pair: ProcessPair, b
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert pair.facilitator.asked == 1
+    assert pair.facilitator.settle_calls == 1
 
 
 def test_second_process_waits_for_answer_of_first(pair: ProcessPair, buyer: Buyer) -> None:
@@ -93,7 +93,7 @@ def test_second_process_waits_for_answer_of_first(pair: ProcessPair, buyer: Buye
 
     assert (different.status_code, payment_note(different)["state"]) == (402, "in_flight")
     assert second.result().content == first.result().content
-    assert pair.facilitator.asked == 1
+    assert pair.facilitator.settle_calls == 1
 
 
 def test_second_process_takes_over_open_payment(pair: ProcessPair, buyer: Buyer) -> None:
@@ -116,4 +116,4 @@ def test_second_process_replays_answer_of_first(pair: ProcessPair, buyer: Buyer)
     again = pay(pair.client, payment, other)
 
     assert (again.content, again.headers["Idempotent-Replayed"]) == (first.content, "true")
-    assert pair.facilitator.asked == 1
+    assert pair.facilitator.settle_calls == 1

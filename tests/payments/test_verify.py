@@ -75,13 +75,13 @@ def test_invalid_body_is_refused_before_402(served_api: ServedApi, path: str) ->
 
 def test_invalid_body_leaves_payment_unused(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
-    asked = served_api.facilitator.asked
+    asked = served_api.facilitator.settle_calls
 
     wrong = pay(served_api.client, payment, body={"url": 1})
     right = pay(served_api.client, payment)
 
     assert (wrong.status_code, right.status_code) == (400, 200)
-    assert served_api.facilitator.asked == asked + 1
+    assert served_api.facilitator.settle_calls == asked + 1
 
 
 def test_empty_body_with_payment_is_invalid(served_api: ServedApi, buyer: Buyer) -> None:
@@ -110,7 +110,7 @@ def test_disabled_payments_ignore_payment(unpaid_api: ServedApi, served_api: Ser
     response = pay(unpaid_api.client, sign_payment(served_api.client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (402, "payment_not_configured")
-    assert unpaid_api.facilitator.asked == 0
+    assert unpaid_api.facilitator.settle_calls == 0
 
 
 def test_disabled_payments_still_report_invalid_body(unpaid_api: ServedApi) -> None:
@@ -148,7 +148,7 @@ def test_unconfigured_service_is_refused_before_facilitator(without_list: Served
 
     assert (response.status_code, response.json()["error"]["code"]) == (503, "provider_unconfigured")
     assert response.json()["error"]["provider"] == "phishinglist"
-    assert without_list.facilitator.asked == 0
+    assert without_list.facilitator.settle_calls == 0
 
 
 def test_unconfigured_service_leaves_payment_unused(without_list: ServedApi, buyer: Buyer) -> None:

@@ -297,7 +297,7 @@ def test_open_payment_is_found_by_nonce(served_api: ServedApi) -> None:
 def test_owed_answer_is_redeemed_without_payment(served_api: ServedApi, failures: ServiceFailures) -> None:
     client = served_api.client
     payment, transaction = buy_undelivered(client, failures, 5)
-    before, asked = list_payments(client, 5)[0], served_api.facilitator.asked
+    before, asked = list_payments(client, 5)[0], served_api.facilitator.settle_calls
 
     response = redeem(client, transaction, 5)
 
@@ -305,7 +305,7 @@ def test_owed_answer_is_redeemed_without_payment(served_api: ServedApi, failures
     assert response.status_code == 200, response.text
     assert read_transaction(response) == transaction
     assert pay(client, payment, FAILING_SERVICE, FAILING_QUERY).content == response.content
-    assert (served_api.facilitator.asked, failures.asked) == (asked, ["why", "why"])
+    assert (served_api.facilitator.settle_calls, failures.questions) == (asked, ["why", "why"])
 
 
 def test_owed_payment_of_shared_transaction_is_redeemed(
@@ -354,7 +354,7 @@ def test_concurrent_redemptions_run_service_once(client: httpx.Client, failures:
         presented = pool.submit(pay, client, payment, FAILING_SERVICE, FAILING_QUERY)
         contents = {each.result().content for each in (*redeemed, presented)}
 
-    assert (len(contents), failures.asked) == (1, ["why", "why"])
+    assert (len(contents), failures.questions) == (1, ["why", "why"])
 
 
 def test_contract_payment_redeemed_meanwhile_is_not_called_invalid(
@@ -394,7 +394,7 @@ def test_contract_payment_redeemed_meanwhile_is_not_called_invalid(
 
     assert redeemed.result().json()["error"]["code"] == "no_data"  # an answer
     assert presented.result().content == redeemed.result().content
-    assert served_api.facilitator.asked == 1
+    assert served_api.facilitator.settle_calls == 1
 
 
 def test_expired_payment_is_owed_as_money(
@@ -408,11 +408,11 @@ def test_expired_payment_is_owed_as_money(
 
     assert (payment["state"], payment["next"], payment["retry"]) == ("settled", "await_refund", "none")
     assert (response.status_code, payment_note(response)["charged"]) == (404, True)
-    assert failures.asked == ["why"]
+    assert failures.questions == ["why"]
 
 
 def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:
-    bought, asked = buy(served_api.client, 0), served_api.facilitator.asked
+    bought, asked = buy(served_api.client, 0), served_api.facilitator.settle_calls
 
     response = redeem(served_api.client, read_transaction(bought), 0, QUESTION)
 
@@ -420,7 +420,7 @@ def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:
     assert response.headers["Idempotent-Replayed"] == "true"
     assert response.headers["PAYMENT-RESPONSE"] == bought.headers["PAYMENT-RESPONSE"]
     assert response.headers["Cache-Control"] == "no-store"
-    assert served_api.facilitator.asked == asked
+    assert served_api.facilitator.settle_calls == asked
 
 
 @pytest.mark.parametrize("body", [{"url": "https://example.com/"}, {}, {"url": 5}])

@@ -39,7 +39,7 @@ class Site:
 
     url: str = ""
     pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
-    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    requests: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     refresh: dict[str, str] = field(default_factory=dict[str, str])
     """`Refresh` header by path."""
 
@@ -61,7 +61,7 @@ def site() -> Generator[Site]:
             pass
 
         def do_GET(self) -> None:
-            told.asked.append((self.path, self.headers.get("User-Agent", "")))
+            told.requests.append((self.path, self.headers.get("User-Agent", "")))
             status, kind, body = told.pages.get(self.path, (404, "text/plain", b"no such page"))
             self.send_response(status)
             if 300 <= status < 400:
@@ -125,8 +125,8 @@ async def test_page_is_read_with_metadata(site: Site, open_reader: Reader) -> No
         content_type="text/html; charset=utf-8",
         final_url=url,
     )
-    assert site.asked == [("/robots.txt", site.asked[1][1]), ("/story", site.asked[1][1])]
-    assert site.asked[1][1].endswith("(+mailto:op@example.org)")
+    assert site.requests == [("/robots.txt", site.requests[1][1]), ("/story", site.requests[1][1])]
+    assert site.requests[1][1].endswith("(+mailto:op@example.org)")
 
 
 async def test_whole_page_is_read_on_request(site: Site, open_reader: Reader) -> None:
@@ -346,7 +346,7 @@ async def test_robots_txt_is_obeyed_unless_disabled(site: Site, open_reader: Rea
     async with open_reader() as pagereader:
         with pytest.raises(PageUnread, match=r"robots\.txt") as failure:
             await pagereader.read_page(url, only_main_content=True)
-        assert [path for path, _ in site.asked] == ["/robots.txt"]
+        assert [path for path, _ in site.requests] == ["/robots.txt"]
     async with open_reader(fetch_robots=False) as pagereader:
         page = await pagereader.read_page(url, only_main_content=True)
 
@@ -410,7 +410,7 @@ async def test_disabled_reader_is_not_called(site: Site, open_reader: Reader) ->
         with pytest.raises(ProviderUnconfigured):
             await pagereader.read_page(site.url, only_main_content=True)
 
-    assert not site.asked
+    assert not site.requests
 
 
 @pytest.mark.extended

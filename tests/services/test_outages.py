@@ -140,7 +140,7 @@ def test_new_payment_during_outage_is_not_settled(service: AnyService, shop: Ope
     open_shop = shop(*names, off=tuple(each.info.name for each in sources if not is_networked(each)))
     open_shop.fail(*names)
     first = open_shop.buy_until_refused(service.slug, service.input_example)
-    charged = open_shop.facilitator.asked
+    charged = open_shop.facilitator.settle_calls
     payment = open_shop.sign(service.slug, service.input_example)
 
     response = open_shop.send(service.slug, service.input_example, payment)
@@ -150,13 +150,13 @@ def test_new_payment_during_outage_is_not_settled(service: AnyService, shop: Ope
     assert error["provider"] == list_networked_providers(service)[0].info.name
     assert payment_note(response) == payment_note(first) == UNUSED
     assert 1 <= int(response.headers["Retry-After"]) <= 60
-    assert open_shop.facilitator.asked == charged
+    assert open_shop.facilitator.settle_calls == charged
 
     open_shop.upstreams.faults.clear()
     clock.end_pause()
     after = open_shop.send(service.slug, service.input_example, payment)
 
-    assert open_shop.facilitator.asked == charged + 1
+    assert open_shop.facilitator.settle_calls == charged + 1
     assert after.status_code == 200 or payment_note(after)["charged"]
 
 
@@ -173,7 +173,7 @@ def test_payment_refused_in_outage_is_accepted_afterwards(shop: Open, clock: Clo
     open_shop.buy_until_refused("token-risk", body)
     payment = open_shop.sign("token-risk", body)
     before = open_shop.send("token-risk", body, payment)
-    charged = open_shop.facilitator.asked
+    charged = open_shop.facilitator.settle_calls
 
     open_shop.upstreams.faults.clear()
     open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token_body())
@@ -182,7 +182,7 @@ def test_payment_refused_in_outage_is_accepted_afterwards(shop: Open, clock: Clo
 
     assert payment_note(before) == UNUSED
     assert after.status_code == 200, after.text
-    assert open_shop.facilitator.asked == charged + 1
+    assert open_shop.facilitator.settle_calls == charged + 1
 
 
 @pytest.mark.extended
@@ -236,13 +236,13 @@ def test_cached_answer_is_sold_during_outage(shop: Open) -> None:
     open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
     open_shop.fail("dexscreener", "geckoterminal")
     open_shop.buy_until_refused("pool-snapshot", of_token(TOKENS[1]))
-    charged = open_shop.facilitator.asked
+    charged = open_shop.facilitator.settle_calls
 
     response = open_shop.buy("pool-snapshot", of_token(TOKENS[0]))
 
     assert response.status_code == 200, response.text
     assert response.json()["cache"] == {"hit": True}
-    assert open_shop.facilitator.asked == charged + 1
+    assert open_shop.facilitator.settle_calls == charged + 1
 
 
 def test_settled_payment_runs_during_outage(shop: Open, clock: Clock) -> None:
@@ -286,12 +286,12 @@ def test_payment_refused_by_facilitator_counts_as_new(shop: Open) -> None:
     open_shop.facilitator.next.append(refuse_with("insufficient_funds"))
     open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
     open_shop.buy_until_refused("neuralweb-search", {"query": "kumquat"})
-    charged = open_shop.facilitator.asked
+    charged = open_shop.facilitator.settle_calls
 
     response = open_shop.send("neuralweb-search", {"query": "kumquat"}, payment)
 
     assert payment_note(response) == UNUSED
-    assert open_shop.facilitator.asked == charged
+    assert open_shop.facilitator.settle_calls == charged
 
 
 def test_unpaid_request_gets_terms_during_outage(shop: Open) -> None:
@@ -479,14 +479,14 @@ def buy_concurrently(open_shop: Shop, payments: list[str], body: Any) -> list[ht
 def test_trial_is_given_to_one_buyer(down: Shop, clock: Clock) -> None:
     body = {"query": "kumquat"}
     payments = [down.sign("neuralweb-search", body) for _ in range(12)]
-    charged = down.facilitator.asked
+    charged = down.facilitator.settle_calls
     down.facilitator.usually = down.facilitator.reply_slowly(0.3)
     clock.end_pause()
 
     responses = buy_concurrently(down, payments, body)
 
     assert sorted(payment_note(response)["charged"] for response in responses) == [False] * 11 + [True]
-    assert down.facilitator.asked == charged + 1
+    assert down.facilitator.settle_calls == charged + 1
 
 
 @pytest.mark.extended

@@ -178,7 +178,7 @@ def test_wallet_on_other_chain_is_switched(page: Page) -> None:
     expect(page.locator("#try-next")).to_contain_text(
         "Your wallet is on chain 1. The payment must be on Base Sepolia"
     )
-    assert "wallet_switchEthereumChain" not in wallet.asked
+    assert "wallet_switchEthereumChain" not in wallet.methods
 
     page.get_by_role("button", name="Switch the wallet to Base Sepolia").click()
     page.get_by_role("button", name="Sign and pay 0.01 USDC").click()
@@ -196,7 +196,7 @@ def test_unknown_chain_is_added_to_wallet(page: Page) -> None:
     page.get_by_role("button", name="Switch the wallet to Base Sepolia").click()
 
     expect(page.get_by_role("button", name="Sign and pay 0.01 USDC")).to_be_focused()
-    assert "wallet_addEthereumChain" in wallet.asked
+    assert "wallet_addEthereumChain" in wallet.methods
 
 
 def test_wrong_chain_is_never_signed(page: Page) -> None:
@@ -209,7 +209,7 @@ def test_wrong_chain_is_never_signed(page: Page) -> None:
 
     expect_announcement(page, "You declined in your wallet. Nothing was signed or paid")
     assert wallet.signed == []
-    assert "wallet_addEthereumChain" not in wallet.asked
+    assert "wallet_addEthereumChain" not in wallet.methods
 
 
 def test_chain_change_before_signature_signs_nothing(page: Page) -> None:

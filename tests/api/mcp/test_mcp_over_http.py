@@ -131,7 +131,7 @@ async def test_payment_over_http_is_redeemed_over_mcp(
         result = await call_with_payment(mcp, SLUG, QUESTION, payment)
 
     assert result_text(result) == response.text
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_payment_as_header_text_is_accepted(
@@ -154,7 +154,7 @@ async def test_payment_is_valid_for_one_tool(
 
     assert result.is_error
     assert structured_content(result)["error"] == "payment_already_used"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 async def test_call_without_arguments_names_needed_ones(
@@ -185,7 +185,7 @@ async def test_arguments_are_validated_like_body(
     assert structured_content(unpaid)["error"] == structured_content(charged)["error"] == over_http["error"]
     assert unpaid.is_error
     assert charged.is_error
-    assert idle_facilitator.asked == 0
+    assert idle_facilitator.settle_calls == 0
 
 
 async def test_option_over_one_cent_is_refused_by_name(
@@ -220,7 +220,7 @@ async def test_invalid_payment_gets_terms(
     assert structured_content(result)["error"] in ("invalid_payload", "invalid_x402_version")
     assert structured_content(result)["accepts"]
     assert result_meta(result)["centgate/error"]["details"]["payment"]["charged"] is False
-    assert idle_facilitator.asked == 0
+    assert idle_facilitator.settle_calls == 0
 
 
 @pytest.mark.extended
@@ -293,7 +293,7 @@ async def test_undelivered_payment_buys_answer_later(
     assert (error["code"], error["provider"]) == ("provider_error", "dexscreener")
     assert error["details"]["payment"]["retry"] == "same_payment"
     assert structured_content(later)["error"]["code"] == "no_data"
-    assert facilitator.asked == 1
+    assert facilitator.settle_calls == 1
 
 
 @pytest.mark.extended
@@ -309,7 +309,7 @@ async def test_payment_is_not_settled_while_all_sources_are_down(
     upstreams.faults |= {"dexscreener": "500", "geckoterminal": "500"}
     for _ in range(3 * CircuitBreaker.FAILURE_LIMIT):
         send_paid(no_data_client, POOL_PATH, PAIR)
-    charged = facilitator.asked
+    charged = facilitator.settle_calls
 
     async with connect_client(no_data_client) as mcp:
         payment = payload_of(await mcp.call_tool(POOL, PAIR), buyer)
@@ -318,7 +318,7 @@ async def test_payment_is_not_settled_while_all_sources_are_down(
     error = structured_content(result)["error"]
     assert (error["code"], error["provider"]) == ("provider_error", "dexscreener")
     assert error["details"]["payment"] == {"state": "unused", "charged": False, "retry": "same_payment"}
-    assert facilitator.asked == charged
+    assert facilitator.settle_calls == charged
 
 
 async def test_deployment_without_payments_says_so(

@@ -83,13 +83,13 @@ class World:
     answers: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     elsewhere: dict[tuple[str, str], bytes] = field(default_factory=dict[tuple[str, str], bytes])
     rounds: int = 0
-    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def read_state(self, address: str = ME) -> ChainState:
         seen = ChainState(address)
         while further := next_reads(seen):
             self.rounds += 1
-            self.asked += further.calls
+            self.calls += further.calls
             assert self.rounds <= 5
             seen.codes |= {each: self.codes.get(each, b"") for each in further.codes}
             words = {(ME, slot): word for slot, word in self.slots.items()} | self.elsewhere
@@ -527,7 +527,7 @@ def test_hints_are_read_only_as_last_resort():
     world = build_proxy(IMPLEMENTATION_SLOT)
     world.classify()
 
-    assert (ME, IMPLEMENTATION_CALL) not in world.asked
+    assert (ME, IMPLEMENTATION_CALL) not in world.calls
 
 
 def test_code_without_delegatecall_is_no_proxy():

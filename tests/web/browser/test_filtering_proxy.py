@@ -40,7 +40,7 @@ class World:
     proxy: FilteringProxy
     port: int
     site_port: int
-    heard: list[bytes] = field(default_factory=list[bytes])
+    received: list[bytes] = field(default_factory=list[bytes])
     """Bytes received by the site, by connection."""
     inside: list[bytes] = field(default_factory=list[bytes])
     answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -115,13 +115,13 @@ async def open_world() -> AsyncGenerator[World]:
         try:
             head = await reader.readuntil(b"\n" if world.answer == b"echo" else b"\r\n\r\n")
             body = await reader.readexactly(4) if b"Content-Length: 4\r\n" in head else b""
-            world.heard.append(head + body)
+            world.received.append(head + body)
             writer.write(head if world.answer == b"echo" else world.answer)
             await writer.drain()
             if b"keep-alive" in world.answer:
                 await reader.read()
         except (OSError, EOFError):
-            world.heard.append(b"")
+            world.received.append(b"")
         finally:
             writer.close()
 
@@ -166,7 +166,7 @@ async def test_request_reaches_site_without_proxy_headers(world: World) -> None:
         )
 
     assert answer == b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
-    assert world.heard == [
+    assert world.received == [
         f"GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:{world.site_port}\r\nAccept: text/html\r\n"
         "Connection: close\r\n\r\n".encode()
     ]
@@ -187,7 +187,7 @@ async def test_request_body_is_forwarded(world: World) -> None:
             "POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 4", holder, b"body and more"
         )
 
-    assert world.heard[0].endswith(b"\r\n\r\nbody")
+    assert world.received[0].endswith(b"\r\n\r\nbody")
 
 
 @pytest.mark.parametrize("start", ["GET http://127.0.0.1:PORT/ HTTP/1.1", "CONNECT 127.0.0.1:PORT HTTP/1.1"])
@@ -209,7 +209,7 @@ async def test_request_without_grant_is_refused(world: World, start: str, wrong:
 
     assert answer.startswith(b"HTTP/1.1 407 ")
     assert b"Proxy-Authenticate: Basic" in answer
-    assert not world.heard
+    assert not world.received
 
 
 @pytest.mark.extended
@@ -247,7 +247,7 @@ async def test_refused_target_is_not_reached(world: World, where: str, start: st
 
     assert answer[:10] == refusal
     assert not world.inside
-    assert not world.heard
+    assert not world.received
 
 
 async def test_reason_of_unreached_host_is_kept(world: World) -> None:
@@ -294,7 +294,7 @@ async def test_malformed_request_is_refused(world: World, request_: str, status:
         answer = await world.exchange(request_, holder)
 
     assert answer.startswith(b"HTTP/1.1 " + status)
-    assert not world.heard
+    assert not world.received
 
 
 @pytest.mark.parametrize("size", ["-1", "x", "99999999", "1_0", "9" * 4000])
@@ -312,7 +312,7 @@ async def test_tunnel_without_tls_is_closed(world: World) -> None:
         answer = await world.exchange("CONNECT 127.0.0.1:PORT HTTP/1.1", holder, b"GET / HTTP/1.1\r\n\r\n")
 
     assert answer == b"HTTP/1.1 200 Connection established\r\n\r\n"
-    assert world.heard in ([], [b""])
+    assert world.received in ([], [b""])
 
 
 @pytest.mark.parametrize("flood", [b"A: b\r\n" * MAX_HEAD, b"A" * 3 * MAX_HEAD], ids=["fields", "line"])
@@ -321,7 +321,7 @@ async def test_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
         answer = await world.exchange(b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\n" + flood, holder)
 
     assert answer.startswith(b"HTTP/1.1 431") or not answer
-    assert not world.heard
+    assert not world.received
 
 
 @pytest.mark.parametrize("said", [b"", b"GET http://127.0.0.1/ HTTP/1.1\r\nA"], ids=["silent", "slow"])

@@ -348,7 +348,7 @@ async def test_certificate_for_name_is_accepted() -> None:
         fetched = await fetch(web.fetcher(authority.client()), web.url("/", scheme="https"), 20)
 
     assert fetched.body == b"secure"
-    assert authority.asked == ["site.test"]
+    assert authority.server_names == ["site.test"]
     assert f"\r\nHost: site.test:{web.port}\r\n" in web.site.requests[0]
 
 
