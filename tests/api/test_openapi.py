@@ -53,10 +53,10 @@ def document(reader: httpx.Client) -> dict[str, Any]:
     return reader.get("/openapi.json").json()
 
 
-def build_document(**given: Any) -> dict[str, Any]:
+def build_document(**options: Any) -> dict[str, Any]:
     """Return the document of a deployment with these settings."""
     written: dict[str, Any] = json.loads(
-        json.dumps(openapi_document(all_services(), Settings(pay_to=DEFAULT_PAYEE, **given)))
+        json.dumps(openapi_document(all_services(), Settings(pay_to=DEFAULT_PAYEE, **options)))
     )
     return written
 

@@ -147,9 +147,9 @@ async def test_result_is_shared_between_servers(replicas: tuple[Replica, Replica
     one, other = replicas
     work = Work()
 
-    got = [await one.get(key, work), await other.get(key, work), await other.get(key, work)]
+    results = [await one.get(key, work), await other.get(key, work), await other.get(key, work)]
 
-    assert got == [(build_result(), False), (build_result(), True), (build_result(), True)]
+    assert results == [(build_result(), False), (build_result(), True), (build_result(), True)]
     assert work.done == 1
 
 
@@ -173,10 +173,10 @@ async def test_concurrent_misses_on_two_servers_compute_once(
 ) -> None:
     work = Work()
 
-    got = await asyncio.gather(*(each.get(key, work) for each in replicas * 50))
+    results = await asyncio.gather(*(each.get(key, work) for each in replicas * 50))
 
     assert work.done == 1
-    assert [answer for answer, _ in got] == [build_result()] * 100
+    assert [answer for answer, _ in results] == [build_result()] * 100
 
 
 @pytest.mark.extended
@@ -191,11 +191,11 @@ async def test_computation_longer_than_its_lease_runs_once(server: Redis, key: s
 async def test_waiting_server_computes_after_a_failure(replicas: tuple[Replica, Replica], key: str) -> None:
     work = Work(NoData("nothing"), build_result())
 
-    got = await asyncio.gather(*(each.get(key, work) for each in replicas), return_exceptions=True)
+    results = await asyncio.gather(*(each.get(key, work) for each in replicas), return_exceptions=True)
 
     assert work.done == 2
-    assert sorted(type(each).__name__ for each in got) == ["NoData", "tuple"]
-    assert (build_result(), False) in got
+    assert sorted(type(each).__name__ for each in results) == ["NoData", "tuple"]
+    assert (build_result(), False) in results
 
 
 async def test_failed_computation_releases_waiting_servers(
@@ -237,9 +237,9 @@ async def test_unreadable_entry_is_replaced(server: Redis, key: str, content: by
     client.set(name, content)
 
     async with open_replica(server.url) as other:
-        got = await other.get(key, work)
+        results = await other.get(key, work)
 
-    assert got == (build_result(), False)
+    assert results == (build_result(), False)
     assert client.get(name) == good
 
 
@@ -275,9 +275,9 @@ async def test_too_long_result_is_not_shared(
     long = build_result('"' + "x" * MAX_RESPONSE_BYTES + '"')
     work = Work(long)
 
-    got = await asyncio.gather(*(each.get(key, work) for each in replicas))
+    results = await asyncio.gather(*(each.get(key, work) for each in replicas))
 
-    assert got == [(long, False)] * 2
+    assert results == [(long, False)] * 2
     assert not open_client(server).keys(f"*{key}*")
 
 
@@ -402,10 +402,10 @@ async def test_password_in_url_is_not_logged(redis: Redis) -> None:
 def test_invalid_url_is_refused_at_start(settings: Settings, address: str) -> None:
     wrong = settings.model_copy(update={"cache_url": address})
 
-    with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: not a valid Redis URL") as said:
+    with pytest.raises(ValueError, match=r"^CENTGATE_CACHE_URL: not a valid Redis URL") as error:
         validate_startup(wrong)
 
-    assert "hunter2" not in str(said.value)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.extended
@@ -442,9 +442,9 @@ class Cluster:
 
     def caches(self) -> list[str]:
         """Return the state of each server's cache, as `/readyz` gives it."""
-        said = [self.client.get(process.url + "/readyz") for process in self.processes]
-        assert {each.status_code for each in said} == {200}
-        return [each.json()["cache"] for each in said]
+        responses = [self.client.get(process.url + "/readyz") for process in self.processes]
+        assert {each.status_code for each in responses} == {200}
+        return [each.json()["cache"] for each in responses]
 
     def wait_for_caches(self, *words: str) -> None:
         deadline = time.monotonic() + PATIENCE

@@ -75,10 +75,10 @@ async def test_keys_have_separate_results(cache: ResponseCache) -> None:
 async def test_concurrent_requests_compute_once(cache: ResponseCache) -> None:
     work = Work(build_result())
 
-    got = await asyncio.gather(*(cache.get_or_compute("k", FRESH, work) for _ in range(1000)))
+    results = await asyncio.gather(*(cache.get_or_compute("k", FRESH, work) for _ in range(1000)))
 
     assert work.done == 1
-    assert {answer.data for answer, _ in got} == {build_result().data}
+    assert {answer.data for answer, _ in results} == {build_result().data}
 
 
 @pytest.mark.parametrize("error", [NoData("nothing"), ProviderError("oracle", "down"), ZeroDivisionError()])

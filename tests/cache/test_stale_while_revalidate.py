@@ -71,10 +71,10 @@ async def test_stale_value_is_used_if_refresh_fails(failure: Exception) -> None:
     source.failure = failure
     source.now += FRESH_SECONDS
 
-    kept, again = await cache.get(1), await cache.get(1)
+    entry, again = await cache.get(1), await cache.get(1)
 
-    assert (kept.is_stale, again.is_stale) == (True, True)
-    assert kept.value is first.value
+    assert (entry.is_stale, again.is_stale) == (True, True)
+    assert entry.value is first.value
     assert source.calls == 2, "a failure is not repeated at once"
 
 
@@ -88,9 +88,9 @@ async def test_failed_refresh_is_retried_after_a_pause() -> None:
     source.failure = None
     source.now += RETRY_SECONDS
 
-    kept = await cache.get(1)
+    entry = await cache.get(1)
 
-    assert not kept.is_stale
+    assert not entry.is_stale
     assert source.calls == 3
 
 
@@ -129,10 +129,10 @@ async def test_fetch_continues_after_its_caller_gives_up() -> None:
         async with asyncio.timeout(0.01):
             await cache.get(1)
     source.hold.set()
-    kept = await cache.get(1)
+    entry = await cache.get(1)
 
     assert source.calls == 1
-    assert not kept.is_stale
+    assert not entry.is_stale
 
 
 async def test_first_failure_reaches_all_callers_and_is_not_stored() -> None:
@@ -142,10 +142,10 @@ async def test_first_failure_reaches_all_callers_and_is_not_stored() -> None:
 
     failures = await asyncio.gather(*(cache.get(1) for _ in range(3)), return_exceptions=True)
     source.failure = None
-    kept = await cache.get(1)
+    entry = await cache.get(1)
 
     assert [str(failure) for failure in failures] == ["down"] * 3
     assert len({id(failure) for failure in failures}) == 3, "each caller needs an error object of its own"
     assert {getattr(failure, "retry_after", None) for failure in failures} == {7}
     assert source.calls == 2
-    assert not kept.is_stale
+    assert not entry.is_stale

@@ -45,14 +45,14 @@ def run(tmp_path: Path, site: SmallSite) -> Command:
 
 def test_site_is_added_crawled_listed_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
     assert "new sites: 1 of 1" in run("add", site.url).output
-    shown = run("status").output
-    assert "never" in shown
-    assert "no page can be found; read the sites with: centgate index crawl" in shown
+    output = run("status").output
+    assert "never" in output
+    assert "no page can be found; read the sites with: centgate index crawl" in output
     crawled = run("crawl", "--pause", "0")
     assert "2 indexed" in crawled.output, crawled.output
-    shown = run("status").output
-    assert "2 pages can be found" in shown
-    assert "today" in shown
+    output = run("status").output
+    assert "2 pages can be found" in output
+    assert "today" in output
     index = PageIndex(tmp_path / "index")
     assert [match.page.title for match in index.search("pomelo", 1)] == ["About pomelo"]
     assert "sites removed: 1" in run("remove", site.url).output
@@ -122,10 +122,10 @@ def test_url_file_may_have_comments_and_bom(run: Command, tmp_path: Path) -> Non
         b"\xef\xbb\xbfhttps://docs.example/  # manual\r\nhttps://other.example/a/#part\t#\r\n # end\r\n"
     )
     assert "new sites: 2 of 2" in run("add", str(file)).output
-    shown = run("status").output
-    assert "https://docs.example/ " in shown
-    assert "https://other.example/a/ " in shown
-    assert "%" not in shown
+    output = run("status").output
+    assert "https://docs.example/ " in output
+    assert "https://other.example/a/ " in output
+    assert "%" not in output
 
 
 def test_note_beside_url_is_ignored(run: Command, tmp_path: Path) -> None:

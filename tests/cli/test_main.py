@@ -129,21 +129,21 @@ def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess
 
 
 def test_help_names_every_command() -> None:
-    shown = run_command("--help")
+    result = run_command("--help")
 
-    assert shown.returncode == 0
-    assert all(command in shown.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
+    assert result.returncode == 0
+    assert all(command in result.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
 
 
 def test_help_groups_commands_by_users() -> None:
-    shown = run_command("--help", COLUMNS="80").stdout
+    output = run_command("--help", COLUMNS="80").stdout
 
-    headings = [line for line in shown.splitlines() if line.startswith("For ")]
+    headings = [line for line in output.splitlines() if line.startswith("For ")]
     assert headings == ["For buyers:", "For operators:", "For developers:"]
     assert re.search(
-        r"For buyers:.*  call .*For operators:.*  serve .*For developers:.*  dev ", shown, re.DOTALL
+        r"For buyers:.*  call .*For operators:.*  serve .*For developers:.*  dev ", output, re.DOTALL
     )
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", LAZY_COMMANDS)
@@ -154,9 +154,9 @@ def test_lazy_command_has_summary_of_its_module(name: str) -> None:
 
 
 def test_version_is_that_of_package() -> None:
-    shown = run_command("--version")
+    result = run_command("--version")
 
-    assert (shown.returncode, shown.stdout) == (0, f"centgate {version('centgate')}\n")
+    assert (result.returncode, result.stdout) == (0, f"centgate {version('centgate')}\n")
 
 
 @pytest.mark.extended
@@ -178,9 +178,9 @@ def test_output_can_be_json(tmp_path: Path, command: str, name: str | None) -> N
         run_command("index", "add", "https://example.org", **folders)
         name = "url"
 
-    shown = run_command(*command.split(), "--json", **folders)
+    result = run_command(*command.split(), "--json", **folders)
 
-    content = json.loads(shown.stdout)
+    content = json.loads(result.stdout)
     assert name in (content[0] if isinstance(content, list) else content)
 
 
@@ -444,15 +444,15 @@ async def test_payer_of_dev_pays_with_official_client(start: Start) -> None:
 
 @pytest.mark.extended
 def test_demo_completes() -> None:
-    shown = run_command("demo")
+    result = run_command("demo")
 
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "Done." in shown.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Done." in result.stdout
 
 
 @pytest.mark.extended
 def test_crypto_demo_calls_no_third_party() -> None:
-    shown = run_command("demo", "--crypto")
+    result = run_command("demo", "--crypto")
 
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "Done. 9 answers, and no third party was asked." in shown.stdout
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Done. 9 answers, and no third party was asked." in result.stdout

@@ -81,9 +81,9 @@ class Operator:
 
     def log_in_by_link(self, link: str) -> httpx.Response:
         """Open the one-time link and press its button."""
-        shown = self.get(link)
+        html = self.get(link)
         return self.http.post(
-            "/login", data={"token": find_token(shown.text), "link": link.partition("token=")[2]}
+            "/login", data={"token": find_token(html.text), "link": link.partition("token=")[2]}
         )
 
     def log_in_by_password(self, password: str) -> httpx.Response:

@@ -127,8 +127,8 @@ def test_axe_finds_nothing_and_nothing_is_blocked(
     viewport: ViewportSize = {"width": width, "height": 900}
     context = chromium.new_context(base_url=shop.url, color_scheme=scheme, viewport=viewport)
     context.add_init_script(path=axe)
-    said: list[str] = []
-    context.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    context.on("console", lambda message: messages.append(message.text))
     found: dict[str, list[str]] = {}
     login = context.new_page()
     login.goto("/login")
@@ -148,4 +148,4 @@ def test_axe_finds_nothing_and_nothing_is_blocked(
 
     assert {path: each for path, each in found.items() if each} == {}
     assert {path: each for path, each in widths.items() if each > width} == {}
-    assert [each for each in said if "404" not in each] == []
+    assert [each for each in messages if "404" not in each] == []

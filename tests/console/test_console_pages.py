@@ -357,8 +357,8 @@ def test_wrong_inputs_of_totals_are_explained(pages: Operator, query: str) -> No
 def test_settings_page_shows_prices_of_services(console_settings: Settings) -> None:
     priced = console_settings.model_copy(update={"service_prices": {"token-risk": Decimal("0.035")}})
     with serve_console(priced) as served:
-        shown = served.log_in().get("/settings").text
+        html = served.log_in().get("/settings").text
 
-    assert "CENTGATE_PRICE_TOKEN_RISK" in shown
-    assert "0.035" in list_cells(shown)
-    assert "CENTGATE_SERVICE_PRICES" not in shown
+    assert "CENTGATE_PRICE_TOKEN_RISK" in html
+    assert "0.035" in list_cells(html)
+    assert "CENTGATE_SERVICE_PRICES" not in html

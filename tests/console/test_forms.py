@@ -75,13 +75,13 @@ def test_refund_is_recorded_and_logged(owed_row: dict[str, object], operator: Op
     reference = f"{owed_row['payer']}:{owed_row['nonce']}"
 
     answer = operator.send(f"/payments/{reference}/refund", **refund_fields(owed_row))
-    shown = operator.get(answer.headers["location"]).text
+    html = operator.get(answer.headers["location"]).text
     log = operator.get("/actions").text
 
     assert (answer.status_code, answer.headers["location"]) == (303, f"/payments/{reference}")
-    assert f"The refund in {REFUND} was recorded." in shown
-    assert "It was not checked on the chain." in shown
-    assert "Enter a refund" not in shown
+    assert f"The refund in {REFUND} was recorded." in html
+    assert "It was not checked on the chain." in html
+    assert "Enter a refund" not in html
     assert f"recorded in {REFUND} (unchecked)" in log
     assert reference in log
     assert "127.0.0.1" in log
@@ -129,10 +129,10 @@ def test_open_payments_are_reconciled(settings: Settings) -> None:
         operator = served.log_in()
 
         answer = operator.send("/reconcile")
-        shown = operator.get(answer.headers["location"]).text
+        html = operator.get(answer.headers["location"]).text
 
     assert answer.headers["location"] == "/payments?state=open"
-    assert re.search(r"1 open payments looked up, [01] resolved", shown)
+    assert re.search(r"1 open payments looked up, [01] resolved", html)
 
 
 def test_checks_are_run_and_shown(operator: Operator) -> None:

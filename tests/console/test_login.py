@@ -75,9 +75,9 @@ def test_cookie_is_httponly_and_samesite(console_settings: Settings) -> None:
     for each, is_secure in ((console_settings, False), (settings, True)):
         with serve_console(each) as served:
             visitor = served.open_browser(headers={"Host": "console.example"} if is_secure else None)
-            shown = visitor.get(f"/login?{served.link.partition('?')[2]}")
-            cookies = {"Cookie": shown.headers["set-cookie"].partition(";")[0]}
-            form = {"token": find_token(shown.text), "link": served.link.partition("token=")[2]}
+            html = visitor.get(f"/login?{served.link.partition('?')[2]}")
+            cookies = {"Cookie": html.headers["set-cookie"].partition(";")[0]}
+            form = {"token": find_token(html.text), "link": served.link.partition("token=")[2]}
             answer = visitor.http.post("/login", data=form, headers=cookies)
 
         cookie = next(line for line in answer.headers.get_list("set-cookie") if line.startswith(f"{COOKIE}="))

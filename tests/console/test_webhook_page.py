@@ -49,20 +49,20 @@ def test_events_are_shown_and_resent(
 ) -> None:
     receiver.answer(500)
     first, second = deliver(webhook_settings, 2)
-    shown = operator.get("/webhooks").text
+    html = operator.get("/webhooks").text
     receiver.answer(200)
 
     one = operator.send("/webhooks/resend", event=first)
-    told = operator.get(one.headers["location"]).text
+    html = operator.get(one.headers["location"]).text
     deliver(webhook_settings, 0)
     accepted = receiver.ids[2:]
     operator.send("/webhooks/resend-unsent")
     deliver(webhook_settings, 0)
 
-    assert "has accepted nothing since" in shown
-    assert (first in shown, second in shown, "status 500" in shown) == (True, True, True)
-    assert "a-secret-of-the-operator" not in shown
-    assert f"{first} will be sent within seconds" in told.lower()
+    assert "has accepted nothing since" in html
+    assert (first in html, second in html, "status 500" in html) == (True, True, True)
+    assert "a-secret-of-the-operator" not in html
+    assert f"{first} will be sent within seconds" in html.lower()
     assert accepted == [first]
     assert set(receiver.ids) == {first, second}
     assert first in operator.get("/webhooks?state=sent").text
@@ -74,9 +74,9 @@ def test_events_are_shown_and_resent(
 
 def test_unknown_event_is_not_resent(operator: Operator) -> None:
     operator.send("/webhooks/resend", event="<b>evt</b>")
-    shown = operator.get("/webhooks").text
-    assert "here is no event" in shown
-    assert "<b>evt</b>" not in shown
+    html = operator.get("/webhooks").text
+    assert "here is no event" in html
+    assert "<b>evt</b>" not in html
 
 
 def test_receiver_is_tested_and_enabled(
@@ -98,5 +98,5 @@ def test_receiver_is_tested_and_enabled(
 
 
 def test_page_without_receiver(console: ServedConsole) -> None:
-    shown = console.log_in().get("/webhooks").text
-    assert "CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET are not set" in shown
+    html = console.log_in().get("/webhooks").text
+    assert "CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET are not set" in html

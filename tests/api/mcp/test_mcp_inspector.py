@@ -40,11 +40,13 @@ def inspector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def run_inspector(command: list[str], home: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Run the inspector; return its exit code and result."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("CENTGATE_", "XDG_"))
+    }
     done = subprocess.run(
         [*command, *arguments, "--format", "json"],
         cwd=home,
-        env={**kept, "HOME": str(home)},
+        env={**environment, "HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=ANSWER_WITHIN,

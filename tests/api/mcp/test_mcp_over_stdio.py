@@ -93,9 +93,9 @@ async def test_tools_are_those_of_api(open_each: Open, chain_client: httpx.Clien
 
 async def test_instructions_name_spending_caps(open_stdio: Open, chain_client: httpx.Client) -> None:
     async with open_stdio(chain_client, CAP_PER_CALL="0.015", CAP_TOTAL="0.5") as local:
-        told = local.instructions or ""
+        instructions = local.instructions or ""
 
-    assert "at most $0.015 a call and $0.5 in all" in told
+    assert "at most $0.015 a call and $0.5 in all" in instructions
 
 
 async def test_call_is_paid_from_wallet(

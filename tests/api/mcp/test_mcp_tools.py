@@ -76,19 +76,19 @@ async def test_tools_equal_those_of_http_catalogue(
 
 async def test_server_explains_payment(connect_client: ConnectClient, reader: httpx.Client) -> None:
     async with connect_client(reader) as mcp:
-        told = mcp.instructions or ""
+        instructions = mcp.instructions or ""
 
-    assert "x402/payment" in told
-    assert "same payment again" in told
+    assert "x402/payment" in instructions
+    assert "same payment again" in instructions
 
 
 @pytest.mark.parametrize("slug", SERVICES)
 def test_description_has_purpose_price_and_failure_costs(slug: str) -> None:
-    entry, told = build_entry(SERVICES[slug]), build_service_tool(slug).description or ""
+    entry, description = build_entry(SERVICES[slug]), build_service_tool(slug).description or ""
 
-    assert told.startswith(entry.summary)
-    assert f"Price: {entry.price}. {entry.pricing_note}" in told
-    assert all(guardrail in told for guardrail in entry.guardrails)
+    assert description.startswith(entry.summary)
+    assert f"Price: {entry.price}. {entry.pricing_note}" in description
+    assert all(guardrail in description for guardrail in entry.guardrails)
 
 
 def has_free_text(schema: dict[str, Any]) -> bool:
@@ -138,8 +138,8 @@ def test_tools_are_read_only(slug: str) -> None:
     hints = build_service_tool(slug).annotations
 
     assert hints is not None
-    told = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
-    assert told == (True, False, True, True)
+    values = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert values == (True, False, True, True)
 
 
 @pytest.mark.parametrize("slug", SERVICES)

@@ -265,8 +265,10 @@ def test_call_logs_one_line_with_service_code_and_payment(
 
     written = capfd.readouterr().err
     lines = [json.loads(line) for line in written.splitlines() if '"/mcp"' in line]
-    told = [(line["service"], line.get("code"), line.get("payment"), line.get("replayed")) for line in lines]
-    assert told == [
+    entries = [
+        (line["service"], line.get("code"), line.get("payment"), line.get("replayed")) for line in lines
+    ]
+    assert entries == [
         (SLUG, "payment_required", None, None),
         (SLUG, None, None, False),
         (SLUG, "payment_required", "unused", None),

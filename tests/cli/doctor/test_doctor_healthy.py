@@ -166,7 +166,7 @@ def test_warning_is_no_failure_and_has_advice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "settings", "said"),
+    ("arguments", "settings", "message"),
     [
         ((), {"CENTGATE_PAY_TO": "0x12"}, "CENTGATE_PAY_TO"),
         (("--only", "everything"), {}, "unknown check 'everything'"),
@@ -174,12 +174,12 @@ def test_warning_is_no_failure_and_has_advice(tmp_path: Path) -> None:
     ids=["settings", "name"],
 )
 def test_unreadable_settings_have_own_exit_code(
-    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], said: str
+    tmp_path: Path, arguments: tuple[str, ...], settings: dict[str, str], message: str
 ) -> None:
     done = run_doctor(*arguments, folder=tmp_path, **settings)
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 

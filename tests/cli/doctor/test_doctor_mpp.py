@@ -36,7 +36,7 @@ async def test_deployment_without_mpp_is_skipped(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"mpp_secret": SecretStr("s" * 40)}, "another secret"),
         ({"public_url": UNREACHABLE_URL}, "does not respond"),
@@ -44,10 +44,10 @@ async def test_deployment_without_mpp_is_skipped(settings: Settings) -> None:
     ids=["secret", "down"],
 )
 async def test_other_deployment_at_public_url_is_reported(
-    served_settings: Settings, changes: dict[str, Any], why: str
+    served_settings: Settings, changes: dict[str, Any], reason: str
 ) -> None:
     finding = await run_check(with_changes(served_settings, **changes), "mpp")
-    assert (finding.status, why in finding.what) == ("failed", True), finding
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 def _drop_challenge(_request: dict[str, str], status: int, headers: dict[str, str]) -> int:
@@ -66,7 +66,7 @@ def _forward(_request: dict[str, str], status: int, _headers: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "drop", "why"),
+    ("change", "drop", "reason"),
     [
         (_drop_challenge, "", "no challenge"),
         (_change_realm, "", "realm"),
@@ -75,8 +75,8 @@ def _forward(_request: dict[str, str], status: int, _headers: dict[str, str]) ->
     ids=["challenge", "realm", "authorization"],
 )
 async def test_proxy_that_damages_mpp_headers_is_reported(
-    served_settings: Settings, change: ResponseChange, drop: str, why: str
+    served_settings: Settings, change: ResponseChange, drop: str, reason: str
 ) -> None:
     with serve_proxy(served_settings.port, change, drop=drop) as url:
         finding = await run_check(with_changes(served_settings, public_url=url), "mpp")
-    assert (finding.status, why in finding.what) == ("failed", True), finding
+    assert (finding.status, reason in finding.what) == ("failed", True), finding

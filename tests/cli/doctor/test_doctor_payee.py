@@ -39,10 +39,10 @@ TRUE = "0x" + "1".rjust(64, "0")
 async def test_address_without_checksum_is_reported_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PAY_TO", MINE.lower())
 
-    told = await run_check(Settings(), "pay-to")
+    finding = await run_check(Settings(), "pay-to")
 
-    assert told.status == "warning"
-    assert f"CENTGATE_PAY_TO={MINE}" in (told.mend or "")
+    assert finding.status == "warning"
+    assert f"CENTGATE_PAY_TO={MINE}" in (finding.mend or "")
 
 
 async def test_address_with_checksum_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ async def test_address_with_checksum_passes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("address", "why"),
+    ("address", "reason"),
     [
         (None, "not set"),
         ("0x000000000000000000000000000000000000dEaD", "has no owner"),
@@ -64,25 +64,25 @@ async def test_address_with_checksum_passes(monkeypatch: pytest.MonkeyPatch) -> 
     ],
     ids=["none", "burn", "precompiled", "test key", "test facilitator", "test merchant", "token"],
 )
-async def test_address_without_owner_is_refused(address: str | None, why: str) -> None:
-    told = await run_check(Settings(pay_to=address), "pay-to")
+async def test_address_without_owner_is_refused(address: str | None, reason: str) -> None:
+    finding = await run_check(Settings(pay_to=address), "pay-to")
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "why"),
+    ("code", "status", "reason"),
     [("0x6001", "warning", "Safe"), ("0xef0100" + "11" * 20, "warning", "EIP-7702"), ("0x", "ok", "")],
     ids=["contract", "delegated", "plain"],
 )
 async def test_account_type_at_address_is_reported(
-    chain_settings: Settings, upstreams: FakeUpstreams, code: str, status: str, why: str
+    chain_settings: Settings, upstreams: FakeUpstreams, code: str, status: str, reason: str
 ) -> None:
     settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_getCode", code))
 
-    told = await run_check(settings, "pay-to-account")
+    finding = await run_check(settings, "pay-to-account")
 
-    assert (told.status, why in f"{told.what} {told.mend}") == (status, True), told
+    assert (finding.status, reason in f"{finding.what} {finding.mend}") == (status, True), finding
 
 
 async def test_address_blocked_by_token_is_reported(
@@ -90,13 +90,13 @@ async def test_address_blocked_by_token_is_reported(
 ) -> None:
     settings = with_node_proxy(upstreams, chain_settings, replace_result("eth_call", TRUE, data="0xfe575a87"))
 
-    told = await run_check(settings, "pay-to-account")
+    finding = await run_check(settings, "pay-to-account")
 
-    assert (told.status, "blocks" in told.what) == ("failed", True), told
+    assert (finding.status, "blocks" in finding.what) == ("failed", True), finding
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"asset": USDC[NETWORK].address, "asset_name": "USD Coin"}, "the contract says name 'USDC'"),
         ({"asset": USDC[NETWORK].address, "asset_name": "USDC", "asset_version": "1"}, "version '2'"),
@@ -105,11 +105,11 @@ async def test_address_blocked_by_token_is_reported(
     ids=["name", "version", "address"],
 )
 async def test_token_different_on_chain_is_reported(
-    chain_settings: Settings, changes: dict[str, Any], why: str
+    chain_settings: Settings, changes: dict[str, Any], reason: str
 ) -> None:
-    told = await run_check(with_changes(chain_settings, **changes), "token")
+    finding = await run_check(with_changes(chain_settings, **changes), "token")
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 async def test_token_signing_for_another_chain_is_reported(
@@ -120,11 +120,11 @@ async def test_token_signing_for_another_chain_is_reported(
         upstreams, chain_settings, replace_result("eth_call", other, data="0x3644e515")
     )
 
-    told = await run_check(settings, "token")
+    finding = await run_check(settings, "token")
 
-    assert told.status == "failed", told
-    assert "another chain or address" in told.what
-    assert "CENTGATE_ASSET_NAME" not in (told.mend or "")
+    assert finding.status == "failed", finding
+    assert "another chain or address" in finding.what
+    assert "CENTGATE_ASSET_NAME" not in (finding.mend or "")
 
 
 async def test_token_with_other_decimals_is_reported(
@@ -135,9 +135,9 @@ async def test_token_with_other_decimals_is_reported(
         upstreams, chain_settings, replace_result("eth_call", eighteen, data="0x313ce567")
     )
 
-    told = await run_check(settings, "token")
+    finding = await run_check(settings, "token")
 
-    assert (told.status, "18 decimals" in told.what) == ("failed", True), told
+    assert (finding.status, "18 decimals" in finding.what) == ("failed", True), finding
 
 
 async def test_missing_node_warns_only_for_real_money(settings: Settings) -> None:
@@ -148,7 +148,7 @@ async def test_missing_node_warns_only_for_real_money(settings: Settings) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kinds", "status", "verify", "why"),
+    ("kinds", "status", "verify", "reason"),
     [
         ([{**KIND, "network": "eip155:1"}], 200, 400, "does not settle on eip155:84532"),
         ([{**KIND, "scheme": "upto"}], 200, 400, "does not settle"),
@@ -161,23 +161,23 @@ async def test_missing_node_warns_only_for_real_money(settings: Settings) -> Non
     ids=["network", "scheme", "version", "key", "key to verify", "down", "nonsense"],
 )
 async def test_facilitator_that_would_not_settle_is_reported(
-    settings: Settings, upstreams: FakeUpstreams, kinds: list[Any], status: int, verify: int, why: str
+    settings: Settings, upstreams: FakeUpstreams, kinds: list[Any], status: int, verify: int, reason: str
 ) -> None:
     url = facilitator_supporting(upstreams, *kinds, status=status, verify=verify)
 
-    told = await run_check(with_changes(settings, facilitator_url=url), "facilitator")
+    finding = await run_check(with_changes(settings, facilitator_url=url), "facilitator")
 
-    assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
+    assert (finding.status, reason in finding.what, bool(finding.mend)) == ("failed", True, True), finding
 
 
 async def test_facilitator_is_checked_with_key(settings: Settings, upstreams: FakeUpstreams) -> None:
     url = facilitator_supporting(upstreams, KIND)
     keyed = with_changes(settings, facilitator_url=url, facilitator_token=SecretStr("the-token"))
 
-    told = await run_check(keyed, "facilitator")
+    finding = await run_check(keyed, "facilitator")
 
-    assert told.status == "ok", told
-    keys = [asked.headers.get("authorization") for asked in upstreams.requests_of("facilitator")]
+    assert finding.status == "ok", finding
+    keys = [request.headers.get("authorization") for request in upstreams.requests_of("facilitator")]
     assert keys == ["Bearer the-token", "Bearer the-token"]
 
 
@@ -188,28 +188,28 @@ async def test_second_facilitator_is_checked_with_its_key(
     token = {"facilitator_token": SecretStr("first"), "facilitator_fallback_token": SecretStr("second")}
 
     alone = await run_check(settings, "facilitator-fallback")
-    told = await run_check(
+    finding = await run_check(
         with_changes(settings, facilitator_fallback_url=url, **token), "facilitator-fallback"
     )
 
-    keys = [asked.headers.get("authorization") for asked in upstreams.requests_of("facilitator")]
-    assert (alone.status, told.status) == ("skipped", "ok")
+    keys = [request.headers.get("authorization") for request in upstreams.requests_of("facilitator")]
+    assert (alone.status, finding.status) == ("skipped", "ok")
     assert keys == ["Bearer second", "Bearer second"]
 
 
 async def test_second_facilitator_must_support_network(settings: Settings, upstreams: FakeUpstreams) -> None:
     url = facilitator_supporting(upstreams, {**KIND, "network": "eip155:1"})
 
-    told = await run_check(with_changes(settings, facilitator_fallback_url=url), "facilitator-fallback")
+    finding = await run_check(with_changes(settings, facilitator_fallback_url=url), "facilitator-fallback")
 
-    assert (told.status, told.mend) == (
+    assert (finding.status, finding.mend) == (
         "failed",
         "set another CENTGATE_FACILITATOR_FALLBACK_URL, or set CENTGATE_NETWORK to a network it supports",
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"facilitator_url": UNREACHABLE_URL}, "does not respond"),
         ({"network": "eip155:8453", "facilitator_url": None}, "requires a key"),
@@ -218,11 +218,11 @@ async def test_second_facilitator_must_support_network(settings: Settings, upstr
     ids=["address", "no key", "bad key"],
 )
 async def test_invalid_facilitator_settings_are_reported(
-    settings: Settings, changes: dict[str, Any], why: str
+    settings: Settings, changes: dict[str, Any], reason: str
 ) -> None:
-    told = await run_check(with_changes(settings, **changes), "facilitator")
+    finding = await run_check(with_changes(settings, **changes), "facilitator")
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 def build_block(age: float) -> dict[str, str]:
@@ -231,7 +231,7 @@ def build_block(age: float) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("method", "result", "status", "why"),
+    ("method", "result", "status", "reason"),
     [
         ("eth_chainId", "0x1", "failed", "on chain 1"),
         ("eth_getBlockByNumber", build_block(120), "warning", "s old"),
@@ -241,11 +241,13 @@ def build_block(age: float) -> dict[str, str]:
     ids=["chain", "behind", "development chain", "nonsense"],
 )
 async def test_unusable_node_is_reported(
-    chain_settings: Settings, upstreams: FakeUpstreams, method: str, result: Any, status: str, why: str
+    chain_settings: Settings, upstreams: FakeUpstreams, method: str, result: Any, status: str, reason: str
 ) -> None:
-    told = await run_check(with_node_proxy(upstreams, chain_settings, replace_result(method, result)), "node")
+    finding = await run_check(
+        with_node_proxy(upstreams, chain_settings, replace_result(method, result)), "node"
+    )
 
-    assert (told.status, why in told.what) == (status, True), told
+    assert (finding.status, reason in finding.what) == (status, True), finding
 
 
 async def test_node_with_short_log_range_is_reported(
@@ -257,9 +259,9 @@ async def test_node_with_short_log_range_is_reported(
         newest = {"number": "0x100000", "timestamp": hex(int(time.time()))}
         return refuses(request) or replace_result("eth_getBlockByNumber", newest)(request)
 
-    told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
+    finding = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
 
-    assert (told.status, "500 blocks per request" in told.what) == ("failed", True), told
+    assert (finding.status, "500 blocks per request" in finding.what) == ("failed", True), finding
 
 
 async def test_old_block_with_real_money_is_failure(
@@ -298,17 +300,19 @@ async def test_two_of_three_public_nodes_pass(
 ) -> None:
     node = serve_young_block(devchain, upstreams)
 
-    told = await check_public_nodes(chain_settings, UNREACHABLE_URL, node, node)
+    finding = await check_public_nodes(chain_settings, UNREACHABLE_URL, node, node)
 
-    assert told.status == "ok", told
-    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to use your own" in told.what
-    assert f"not responding: {UNREACHABLE_URL}" in told.what
+    assert finding.status == "ok", finding
+    assert "public nodes, 2 of 3 must agree; set CENTGATE_RPC_84532_URL to use your own" in finding.what
+    assert f"not responding: {UNREACHABLE_URL}" in finding.what
 
 
 async def test_one_of_three_public_nodes_fails(chain_settings: Settings, devchain: DevChain) -> None:
-    told = await check_public_nodes(chain_settings, UNREACHABLE_URL, devchain.rpc_url, UNREACHABLE_URL)
+    finding = await check_public_nodes(chain_settings, UNREACHABLE_URL, devchain.rpc_url, UNREACHABLE_URL)
 
-    assert (told.status, told.mend) == ("failed", "set CENTGATE_RPC_84532_URL to your own node"), told
+    assert (finding.status, finding.mend) == ("failed", "set CENTGATE_RPC_84532_URL to your own node"), (
+        finding
+    )
 
 
 async def test_silent_own_node_beside_working_one_is_reported(
@@ -318,9 +322,11 @@ async def test_silent_own_node_beside_working_one_is_reported(
         chain_settings, "rpc_84532", url=f"{UNREACHABLE_URL},{serve_young_block(devchain, upstreams)}"
     )
 
-    told = await run_check(two, "node")
+    finding = await run_check(two, "node")
 
-    assert (told.status, f"not responding: {UNREACHABLE_URL}" in told.what) == ("warning", True), told
+    assert (finding.status, f"not responding: {UNREACHABLE_URL}" in finding.what) == ("warning", True), (
+        finding
+    )
 
 
 async def test_node_without_safe_block_is_reported(
@@ -330,21 +336,21 @@ async def test_node_without_safe_block_is_reported(
         found = None if "safe" in request["params"] else build_block(1)
         return replace_result("eth_getBlockByNumber", found)(request)
 
-    told = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
+    finding = await run_check(with_node_proxy(upstreams, chain_settings, change), "node")
 
-    assert (told.status, "no safe block" in told.what) == ("ok", True), told
+    assert (finding.status, "no safe block" in finding.what) == ("ok", True), finding
 
 
 @pytest.mark.parametrize(
-    ("ahead", "status", "why"),
+    ("ahead", "status", "reason"),
     [(90, "failed", "behind"), (-90, "failed", "ahead of"), (3.5, "warning", "behind"), (0, "ok", "within")],
     ids=["behind", "ahead", "drifting", "right"],
 )
-async def test_wrong_clock_is_reported(settings: Settings, ahead: float, status: str, why: str) -> None:
+async def test_wrong_clock_is_reported(settings: Settings, ahead: float, status: str, reason: str) -> None:
     with serve_skewed_facilitator(ahead) as url:
-        told = await run_check(with_changes(settings, facilitator_url=url), "clock")
+        finding = await run_check(with_changes(settings, facilitator_url=url), "clock")
 
-    assert (told.status, why in told.what) == (status, True), told
+    assert (finding.status, reason in finding.what) == (status, True), finding
 
 
 async def test_future_block_reveals_slow_clock(chain_settings: Settings, upstreams: FakeUpstreams) -> None:
@@ -352,15 +358,15 @@ async def test_future_block_reveals_slow_clock(chain_settings: Settings, upstrea
         upstreams, chain_settings, replace_result("eth_getBlockByNumber", build_block(-60))
     )
 
-    told = await run_check(settings, "clock")
+    finding = await run_check(settings, "clock")
 
-    assert (told.status, "newest block" in told.what) == ("failed", True), told
+    assert (finding.status, "newest block" in finding.what) == ("failed", True), finding
 
 
 async def test_database_clock_is_compared(settings: Settings, postgres: Postgres) -> None:
     lonely = with_changes(settings, facilitator_url=UNREACHABLE_URL)
 
     assert (await run_check(lonely, "clock")).status == "skipped"
-    told = await run_check(with_changes(lonely, database_url=postgres.url), "clock")
+    finding = await run_check(with_changes(lonely, database_url=postgres.url), "clock")
 
-    assert (told.status, "the database's" in told.what) == ("ok", True), told
+    assert (finding.status, "the database's" in finding.what) == ("ok", True), finding

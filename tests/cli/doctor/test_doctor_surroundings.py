@@ -96,7 +96,7 @@ async def test_public_url_of_running_server_passes(served_settings: Settings) ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"pay_to": BUYER_ACCOUNTS[3].address}, "different terms (payTo)"),
         ({"payment_window": 300}, "different terms (maxTimeoutSeconds)"),
@@ -107,16 +107,16 @@ async def test_public_url_of_running_server_passes(served_settings: Settings) ->
     ids=["payee", "window", "down", "clear", "loopback"],
 )
 async def test_public_url_of_other_server_is_reported(
-    served_settings: Settings, changes: dict[str, Any], why: str
+    served_settings: Settings, changes: dict[str, Any], reason: str
 ) -> None:
-    told = await run_check(with_changes(served_settings, **changes), "public-url")
+    finding = await run_check(with_changes(served_settings, **changes), "public-url")
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
-    ("name", "mangle", "drop", "why"),
+    ("name", "mangle", "drop", "reason"),
     [
         ("public-url", remove_headers("payment-required"), "", "is missing"),
         ("public-url", truncate_terms, "", "truncated or changed"),
@@ -130,12 +130,12 @@ async def test_public_url_of_other_server_is_reported(
     ids=["dropped", "cut", "cached", "origin", "exposed", "options", "short", "signature"],
 )
 async def test_proxy_that_damages_headers_is_reported(
-    served_settings: Settings, name: str, mangle: ResponseChange, drop: str, why: str
+    served_settings: Settings, name: str, mangle: ResponseChange, drop: str, reason: str
 ) -> None:
     with serve_proxy(served_settings.port, mangle, drop=drop) as url:
-        told = await run_check(with_changes(served_settings, public_url=url), name)
+        finding = await run_check(with_changes(served_settings, public_url=url), name)
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 async def test_too_long_terms_are_reported(settings: Settings) -> None:
@@ -155,8 +155,8 @@ async def migrate_database(url: str) -> str:
 
 async def check_database(settings: Settings, url: str) -> tuple[str, str, str]:
     """Return the doctor's finding about a database."""
-    told = await run_check(with_changes(settings, database_url=url), "database")
-    return told.status, told.what, told.mend or ""
+    finding = await run_check(with_changes(settings, database_url=url), "database")
+    return finding.status, finding.what, finding.mend or ""
 
 
 async def execute(url: str, *statements: str) -> None:
@@ -190,13 +190,13 @@ async def test_other_schema_is_reported(
     else:
         await execute(database_url, change)
 
-    status, what, told = await check_database(settings, database_url)
+    status, what, finding = await check_database(settings, database_url)
 
-    assert (status, version in what, mend in told) == ("failed", True, True)
+    assert (status, version in what, mend in finding) == ("failed", True, True)
 
 
 @pytest.mark.parametrize(
-    ("change", "status", "why"),
+    ("change", "status", "reason"),
     [
         (
             "ALTER DATABASE {} SET synchronous_commit = off",
@@ -208,14 +208,14 @@ async def test_other_schema_is_reported(
     ids=["not durable", "read only"],
 )
 async def test_postgresql_that_may_lose_payments_is_reported(
-    settings: Settings, postgres_url: str, change: str, status: str, why: str
+    settings: Settings, postgres_url: str, change: str, status: str, reason: str
 ) -> None:
     await migrate_database(postgres_url)
     await execute(postgres_url, change.format(postgres_url.rpartition("/")[2]))
 
-    told = await check_database(settings, postgres_url)
+    finding = await check_database(settings, postgres_url)
 
-    assert (told[0], why in told[1]) == (status, True), told
+    assert (finding[0], reason in finding[1]) == (status, True), finding
 
 
 async def test_user_without_tables_is_reported(
@@ -224,17 +224,17 @@ async def test_user_without_tables_is_reported(
     await migrate_database(postgres_url)
     await execute(postgres_url, "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN")
 
-    told = await check_database(settings, postgres_url.replace("postgres@", "guest@"))
+    finding = await check_database(settings, postgres_url.replace("postgres@", "guest@"))
 
-    assert (told[0], "permission denied" in told[1]) == ("failed", True), told
+    assert (finding[0], "permission denied" in finding[1]) == ("failed", True), finding
 
 
 async def test_too_many_connections_are_reported(settings: Settings, postgres_url: str) -> None:
     url = await migrate_database(postgres_url)
 
-    told = await run_check(with_changes(settings, database_url=url, workers=4), "database")
+    finding = await run_check(with_changes(settings, database_url=url, workers=4), "database")
 
-    assert (told.status, "40 connections" in told.what) == ("warning", True), told
+    assert (finding.status, "40 connections" in finding.what) == ("warning", True), finding
 
 
 async def test_unusable_sqlite_file_is_reported(settings: Settings, tmp_path: Path) -> None:
@@ -323,23 +323,23 @@ async def test_own_metrics_are_distinguished_from_others(settings: Settings, lin
         return Response(f"# HELP it\n{line}\n", media_type="text/plain")
 
     with serve_app(Starlette(routes=[Route("/metrics", page)]), 0) as url:
-        told = await run_check(with_changes(settings, metrics_port=urlsplit(url).port), "metrics")
+        finding = await run_check(with_changes(settings, metrics_port=urlsplit(url).port), "metrics")
 
-    assert told.status == status, told
+    assert finding.status == status, finding
 
 
 async def test_ineffective_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CENTGATE_PAYTO", "0x" + "1" * 40)
     monkeypatch.setenv("CENTGATE_EXA_TOKEN", "x")
 
-    told = await run_check(Settings(), "settings")
+    finding = await run_check(Settings(), "settings")
 
-    assert told.status == "warning"
-    assert "CENTGATE_EXA_TOKEN, CENTGATE_PAYTO" in told.what
+    assert finding.status == "warning"
+    assert "CENTGATE_EXA_TOKEN, CENTGATE_PAYTO" in finding.what
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"pinned": ("crawler-scrape=nobody",)}, "not by 'nobody'"),
         ({"phishing_list": Path("/nowhere/list.xz")}, "/nowhere/list.xz"),
@@ -348,11 +348,11 @@ async def test_ineffective_settings_are_named(monkeypatch: pytest.MonkeyPatch) -
     ids=["pin", "list", "well-known"],
 )
 async def test_setting_that_prevents_start_is_reported(
-    settings: Settings, changes: dict[str, Any], why: str
+    settings: Settings, changes: dict[str, Any], reason: str
 ) -> None:
-    told = await run_check(with_changes(settings, **changes), "start")
+    finding = await run_check(with_changes(settings, **changes), "start")
 
-    assert (told.status, why in told.what) == ("failed", True), told
+    assert (finding.status, reason in finding.what) == ("failed", True), finding
 
 
 @pytest.mark.parametrize(
@@ -363,11 +363,11 @@ async def test_setting_that_prevents_start_is_reported(
 async def test_phishing_list_age_is_reported(
     settings: Settings, tmp_path: Path, day: str | None, status: str
 ) -> None:
-    told = await run_check(
+    finding = await run_check(
         with_changes(settings, phishing_list=write_phishing_list(tmp_path, day)), "phishing-list"
     )
 
-    assert told.status == status, told
+    assert finding.status == status, finding
 
 
 async def test_source_of_each_phishing_list_is_reported(settings: Settings, tmp_path: Path) -> None:
@@ -380,9 +380,9 @@ async def test_source_of_each_phishing_list_is_reported(settings: Settings, tmp_
     )
     changes = {"phishing_folder": folder.folder, "phishing_list_url": ("polkadot",)}
 
-    told = await run_check(with_changes(settings, **changes), "phishing-list")
+    finding = await run_check(with_changes(settings, **changes), "phishing-list")
 
-    assert told.status == "warning"
+    assert finding.status == "warning"
     for part in (
         "metamask (npm eth-phishing-detect@1.2.0)",
         "from the package",
@@ -390,7 +390,7 @@ async def test_source_of_each_phishing_list_is_reported(settings: Settings, tmp_
         "fetched 2026-11-25T09:00:00Z from https://lists.example;",
         "it shrank",
     ):
-        assert part in told.what
+        assert part in finding.what
 
 
 async def test_missing_browser_is_reported(settings: Settings) -> None:
@@ -409,7 +409,7 @@ async def test_services_without_source_are_named(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "body", "status", "why"),
+    ("name", "path", "body", "status", "reason"),
     [
         ("etherscan", "/v2/api", {"status": "0", "result": "Invalid API Key (#err2)|"}, 200, "accept"),
         ("firecrawl", "/v2/team/credit-usage", {"error": "Unauthorized"}, 401, "refuses"),
@@ -419,25 +419,25 @@ async def test_services_without_source_are_named(settings: Settings) -> None:
     ],
 )
 async def test_provider_that_refuses_key_is_reported(
-    settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, why: str
+    settings: Settings, upstreams: FakeUpstreams, name: str, path: str, body: Any, status: int, reason: str
 ) -> None:
     settings = with_changes(settings, providers=healthy_providers(upstreams))
     upstreams.set_response(name, path, body, status=status)
 
     settings = with_provider(settings, name, key="key-0123456789", url=upstreams.url_of(name))
 
-    told = await run_check(settings, f"provider-{name}")
+    finding = await run_check(settings, f"provider-{name}")
 
-    assert (told.status, why in told.what, bool(told.mend)) == ("failed", True, True), told
+    assert (finding.status, reason in finding.what, bool(finding.mend)) == ("failed", True, True), finding
 
 
 @pytest.mark.parametrize(
-    ("result", "status", "why"),
+    ("result", "status", "reason"),
     [("0x2105", "ok", "accepts the key"), (None, "failed", "Must be authenticated")],
     ids=["accepted", "refused"],
 )
 async def test_alchemy_key_is_checked_free(
-    settings: Settings, upstreams: FakeUpstreams, result: str | None, status: str, why: str
+    settings: Settings, upstreams: FakeUpstreams, result: str | None, status: str, reason: str
 ) -> None:
     refusal = {"error": {"code": -32600, "message": "Must be authenticated!"}}
     networks = iter(range(100))
@@ -451,11 +451,11 @@ async def test_alchemy_key_is_checked_free(
     upstreams.set_response_function("alchemy", "/v2/alchemy-key-1", answer, method="POST")
     keyed = with_provider(settings, "alchemy", key="alchemy-key-1", url=upstreams.url_of("alchemy"))
 
-    told = await run_check(keyed, "provider-alchemy")
+    finding = await run_check(keyed, "provider-alchemy")
 
-    assert told.status == status, told
-    assert {asked.body["method"] for asked in upstreams.requests_of("alchemy")} == {"eth_chainId"}
-    assert why in told.what or "refuses" in told.what
+    assert finding.status == status, finding
+    assert {request.body["method"] for request in upstreams.requests_of("alchemy")} == {"eth_chainId"}
+    assert reason in finding.what or "refuses" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -467,11 +467,11 @@ async def test_node_of_other_chain_is_reported(
     settings = with_changes(settings, providers=healthy_providers(upstreams))
     good, wrong = upstreams.url_of("rpc") + "/1", upstreams.url_of("rpc") + "/10"
 
-    told = await run_check(
+    finding = await run_check(
         with_provider(settings, "rpc_1", url=f"{good},{second}" if second else wrong), "provider-rpc"
     )
 
-    assert (told.status, "chain 1" in told.what) == (status, True), told
+    assert (finding.status, "chain 1" in finding.what) == (status, True), finding
 
 
 async def test_nodes_without_trade_simulation_are_named(settings: Settings, upstreams: FakeUpstreams) -> None:
@@ -489,7 +489,7 @@ async def test_nodes_without_trade_simulation_are_named(settings: Settings, upst
 
 
 async def test_slow_nodes_are_reported(settings: Settings, upstreams: FakeUpstreams) -> None:
-    def answer_late(_asked: RecordedRequest) -> tuple[int, Any]:
+    def answer_late(_request: RecordedRequest) -> tuple[int, Any]:
         time.sleep(1)  # three times the timeout
         return 200, {}
 
@@ -497,14 +497,14 @@ async def test_slow_nodes_are_reported(settings: Settings, upstreams: FakeUpstre
     slow = with_provider(settings, "rpc", timeout=0.3)
     slow = with_provider(slow, "rpc_8453", url=upstreams.url_of("late"))
 
-    told = await run_check(slow, "simulation")
+    finding = await run_check(slow, "simulation")
 
-    assert (told.status, "did not answer within" in told.what) == ("warning", True), told
+    assert (finding.status, "did not answer within" in finding.what) == ("warning", True), finding
 
 
 async def test_disabled_or_unconfigured_provider_is_skipped(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 
     assert (await run_check(off, "provider-goplus")).what == "disabled"
-    told = await run_check(off, "provider-exa")
-    assert (told.status, "CENTGATE_EXA_KEY" in (told.mend or "")) == ("skipped", True)
+    finding = await run_check(off, "provider-exa")
+    assert (finding.status, "CENTGATE_EXA_KEY" in (finding.mend or "")) == ("skipped", True)
