@@ -154,9 +154,9 @@ def join_payments(*shown: PlannedResponse) -> PlannedResponse:
     return PlannedResponse(200, {"payments": [each for part in shown for each in part.body["payments"]]})
 
 
-def payment_response(asked: ReceivedRequest, **changes: Any) -> str:
+def payment_response(request: ReceivedRequest, **changes: Any) -> str:
     """Build PAYMENT-RESPONSE for the payment in the request."""
-    authorization = decode_header(asked.payment or "")["payload"]["authorization"]
+    authorization = decode_header(request.payment or "")["payload"]["authorization"]
     settlement = {
         "success": True,
         "payer": authorization["from"],
@@ -191,37 +191,37 @@ class HostileApi:
         """Header of every received payment."""
         return [each.payment for each in self.requests if each.payment]
 
-    def deliver(self, asked: ReceivedRequest) -> PlannedResponse:
+    def deliver(self, request: ReceivedRequest) -> PlannedResponse:
         """Accept the payment and answer."""
         return PlannedResponse(
-            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked)}, accepts_payment=True
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(request)}, accepts_payment=True
         )
 
-    def respond(self, asked: ReceivedRequest) -> PlannedResponse:
+    def respond(self, request: ReceivedRequest) -> PlannedResponse:
         """Return the response to a request."""
         with self._lock:
-            self.requests.append(asked)
-            queue = self.paid if asked.payment else self.unpaid
-            if asked.method == "GET":
+            self.requests.append(request)
+            queue = self.paid if request.payment else self.unpaid
+            if request.method == "GET":
                 reply: Reply = self._describe_service
             else:
                 reply = queue.pop(0) if queue else self._default_response
-        response = reply if isinstance(reply, PlannedResponse) else reply(asked)
-        if response.accepts_payment and asked.payment:
-            self.accepted_nonces.add(asked.nonce)
+        response = reply if isinstance(reply, PlannedResponse) else reply(request)
+        if response.accepts_payment and request.payment:
+            self.accepted_nonces.add(request.nonce)
         return response
 
-    def _default_response(self, asked: ReceivedRequest) -> PlannedResponse:
-        if asked.body in self.refused_bodies and not asked.payment:
-            return self.refused_bodies[asked.body]
-        return self.deliver(asked) if asked.payment else payment_required(build_offer(self.url))
+    def _default_response(self, request: ReceivedRequest) -> PlannedResponse:
+        if request.body in self.refused_bodies and not request.payment:
+            return self.refused_bodies[request.body]
+        return self.deliver(request) if request.payment else payment_required(build_offer(self.url))
 
-    def _describe_service(self, asked: ReceivedRequest) -> PlannedResponse:
-        if asked.path == "/services":
+    def _describe_service(self, request: ReceivedRequest) -> PlannedResponse:
+        if request.path == "/services":
             return self.catalogue
-        if asked.path.startswith("/payments/"):
+        if request.path.startswith("/payments/"):
             return self.shown_payment
-        if asked.path != f"/services/{SLUG}":
+        if request.path != f"/services/{SLUG}":
             return error_response(404, "not_found")
         return self.service_response
 

@@ -78,10 +78,10 @@ VOCABULARY: dict[str, Any] = {
 
 
 def build_reply(
-    api: HostileApi, plan: dict[str, Any], asked: ReceivedRequest, *, lies: bool = False
+    api: HostileApi, plan: dict[str, Any], request: ReceivedRequest, *, lies: bool = False
 ) -> PlannedResponse:
     """Build the reply of a plan to a request; its statement about the money is true unless it `lies`."""
-    taken = bool(asked.payment) and (plan["takes"] or asked.nonce in api.accepted_nonces)
+    taken = bool(request.payment) and (plan["takes"] or request.nonce in api.accepted_nonces)
     headers = dict(plan["headers"])
     if plan["terms"] != "none":
         bad = {"amount": "99999999"} if plan["terms"] == "bad" else {}
@@ -89,8 +89,8 @@ def build_reply(
         headers["PAYMENT-REQUIRED"] = (
             base64.b64encode(plan["junk"]).decode() if plan["terms"] == "junk" else terms
         )
-    if asked.payment and plan["receipt"] != "none":
-        true = payment_response(asked, success=taken and plan["receipt"] == "true")
+    if request.payment and plan["receipt"] != "none":
+        true = payment_response(request, success=taken and plan["receipt"] == "true")
         headers["PAYMENT-RESPONSE"] = "=" if plan["receipt"] == "junk" else true
     body = build_body(plan, taken=taken != lies, message="nothing was charged" if lies else "so")
     time.sleep(plan.get("delay", 0))

@@ -55,7 +55,7 @@ def test_pairs_are_parsed_by_schema(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "told"),
+    ("pair", "message"),
     [
         ("howMany=11", "howMany: 11 is outside the limits; expected: a whole number, 1 to 10"),
         ("whole=maybe", "whole: 'maybe' is not true or false; expected: true or false"),
@@ -65,11 +65,11 @@ def test_pairs_are_parsed_by_schema(case: str) -> None:
         ("urls=ftp://a.org", "urls: 'ftp://a.org' does not match the pattern; expected: a list"),
     ],
 )
-def test_invalid_value_is_reported_with_bounds(pair: str, told: str) -> None:
+def test_invalid_value_is_reported_with_bounds(pair: str, message: str) -> None:
     with pytest.raises(InvalidArguments) as error:
         parse_pairs([pair], SCHEMA)
 
-    assert error.value.problems[0].startswith(told)
+    assert error.value.problems[0].startswith(message)
 
 
 @given(st.lists(st.text(max_size=70), max_size=5))

@@ -67,10 +67,10 @@ async def test_concurrent_tasks_keep_cap(hostile: HostileApi) -> None:
 def test_equal_concurrent_requests_share_open_payment(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def hold(asked: object) -> PlannedResponse:
+    def hold(request: object) -> PlannedResponse:
         arrived.set()
         release.wait(30)
-        return hostile.deliver(asked)  # pyright: ignore[reportArgumentType]
+        return hostile.deliver(request)  # pyright: ignore[reportArgumentType]
 
     hostile.paid = [hold]
     with Centgate(hostile.url, WALLET) as client, ThreadPoolExecutor(1) as threads:
@@ -131,9 +131,9 @@ def test_cap_must_be_amount(usd: str) -> None:
 
 
 def test_caps_are_read_from_texts_and_numbers() -> None:
-    given: dict[str, Any] = {"total": "$1", "per_hour": 5, "per_day": 0.5}
+    options: dict[str, Any] = {"total": "$1", "per_hour": 5, "per_day": 0.5}
 
-    caps = Caps(**given)
+    caps = Caps(**options)
 
     assert (caps.total, caps.per_hour, caps.per_day) == (Decimal(1), Decimal(5), Decimal("0.5"))
     assert caps.objection(Decimal("0.02"), spent=Spent()) is None

@@ -150,11 +150,11 @@ def test_call_moves_one_cent_on_chain(chain_shell: Shell, devchain: DevChain) ->
 def test_json_has_envelope_and_receipt(shell: Shell) -> None:
     done = shell("call", "phishing-check", KNOWN, "--json")
 
-    told = json.loads(done.stdout)
-    assert told["data"]["status"] == "blocked"
-    assert told["requestId"].startswith("req_")
-    assert re.fullmatch(TRANSACTION, told["receipt"]["transaction"])
-    assert told["receipt"]["amountUsd"] == "0.01"
+    output = json.loads(done.stdout)
+    assert output["data"]["status"] == "blocked"
+    assert output["requestId"].startswith("req_")
+    assert re.fullmatch(TRANSACTION, output["receipt"]["transaction"])
+    assert output["receipt"]["amountUsd"] == "0.01"
     assert done.stderr == ""
 
 
@@ -170,9 +170,9 @@ def test_dry_run_prints_terms_without_wallet(shell_without_key: Shell, facilitat
 def test_dry_run_as_json_has_x402_terms(shell_without_key: Shell) -> None:
     done = shell_without_key("call", "phishing-check", KNOWN, "--dry-run", "--json")
 
-    told = json.loads(done.stdout)
-    assert told["amountUsd"] == "0.01"
-    assert told["offer"]["accepts"][0]["scheme"] == "exact"
+    output = json.loads(done.stdout)
+    assert output["amountUsd"] == "0.01"
+    assert output["offer"]["accepts"][0]["scheme"] == "exact"
 
 
 def test_dry_run_above_cap_says_it_would_not_pay(shell_without_key: Shell) -> None:
@@ -218,12 +218,12 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
 def test_invalid_input_is_reported_before_signing(
     case: str, shell: Shell, facilitator: StubFacilitator
 ) -> None:
-    arguments, told = WRONG[case]
+    arguments, message = WRONG[case]
 
     done = shell("call", *arguments)
 
     assert done.returncode == 2, done.stderr
-    assert all(word in " ".join(read_errors(done)) for word in told), done.stderr
+    assert all(word in " ".join(read_errors(done)) for word in message), done.stderr
     assert done.stdout == ""
     assert facilitator.settle_calls == 0
 
@@ -265,12 +265,17 @@ def test_price_above_cap_is_refused(shell: Shell, facilitator: StubFacilitator) 
 
 
 @pytest.mark.parametrize(
-    ("network", "told"),
+    ("network", "message"),
     [("eip155:84532", "not the dollar token"), ("eip155:8454", "a network this client does not support")],
     ids=["unknown token", "wrong chain"],
 )
 def test_terms_in_other_token_are_refused(
-    api: ApiFactory, settings: Settings, shell: Shell, facilitator: StubFacilitator, network: str, told: str
+    api: ApiFactory,
+    settings: Settings,
+    shell: Shell,
+    facilitator: StubFacilitator,
+    network: str,
+    message: str,
 ) -> None:
     money = {"network": network, "asset": "0x" + "12" * 20, "asset_name": "USDC", "asset_version": "2"}
     other = api(settings.model_copy(update=money))
@@ -278,7 +283,7 @@ def test_terms_in_other_token_are_refused(
     done = shell("call", "phishing-check", KNOWN, "--api", str(other.base_url))
 
     assert done.returncode == 4, done.stderr
-    assert told in read_errors(done)[0]
+    assert message in read_errors(done)[0]
     assert facilitator.settle_calls == 0
 
 
@@ -331,9 +336,9 @@ def test_other_server_is_reported(shell: Shell, arguments: tuple[str, ...], case
     "schema", [{"properties": 5}, {"properties": {"url": 5}}, {"type": "array"}], ids=str
 )
 def test_unexpected_input_schema_is_reported(shell: Shell, schema: Any) -> None:
-    told = json.loads(shell("services", "phishing-check", "--json").stdout) | {"inputSchema": schema}
+    output = json.loads(shell("services", "phishing-check", "--json").stdout) | {"inputSchema": schema}
 
-    with serve_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, output)) as url:
         done = shell("call", "phishing-check", KNOWN, "--api", url)
 
     assert done.returncode == 1
@@ -351,9 +356,9 @@ def test_unexpected_input_schema_is_reported(shell: Shell, schema: Any) -> None:
     ids=["description", "enum", "reference"],
 )
 def test_unreadable_schema_causes_no_traceback(shell: Shell, part: str, schema: Any) -> None:
-    told = json.loads(shell("services", "phishing-check", "--json").stdout) | {part: schema}
+    output = json.loads(shell("services", "phishing-check", "--json").stdout) | {part: schema}
 
-    with serve_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, output)) as url:
         done = shell("services", "phishing-check", "--api", url)
 
     assert "Traceback" not in done.stderr
@@ -361,16 +366,16 @@ def test_unreadable_schema_causes_no_traceback(shell: Shell, part: str, schema: 
 
 
 def test_untrusted_text_cannot_control_terminal(shell: Shell) -> None:
-    told = json.loads(shell("services", "phishing-check", "--json").stdout)
-    told |= {"summary": "\x1b[2J\x1b]0;owned\x07 \u202etxt", "guardrails": ["[bold]a[/bold]\x9b1m"]}
+    output = json.loads(shell("services", "phishing-check", "--json").stdout)
+    output |= {"summary": "\x1b[2J\x1b]0;owned\x07 \u202etxt", "guardrails": ["[bold]a[/bold]\x9b1m"]}
 
-    with serve_api(lambda _path: (200, told)) as url:
+    with serve_api(lambda _path: (200, output)) as url:
         page = shell("services", "phishing-check", "--api", url)
         as_json = shell("services", "phishing-check", "--json", "--api", url)
 
     assert not UNSAFE.search(page.stdout + as_json.stdout)
     assert "[bold]a[/bold]" in page.stdout
-    assert json.loads(as_json.stdout)["summary"] == told["summary"]
+    assert json.loads(as_json.stdout)["summary"] == output["summary"]
 
 
 @pytest.fixture
@@ -500,10 +505,10 @@ def test_example_command_of_each_service_is_valid(service: AnyService) -> None:
 
 
 def test_services_as_json_equal_api(shell_without_key: Shell) -> None:
-    told = json.loads(shell_without_key("services", "--json").stdout)
+    output = json.loads(shell_without_key("services", "--json").stdout)
 
-    assert len(told) == len(all_services())
-    assert {each["slug"]: each["available"] for each in told}["phishing-check"] is True
+    assert len(output) == len(all_services())
+    assert {each["slug"]: each["available"] for each in output}["phishing-check"] is True
 
 
 def test_new_wallet_file_is_private(shell_without_key: Shell) -> None:
@@ -561,7 +566,7 @@ def test_wallet_balance_is_read_from_configured_node(
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         ((200, {"result": 5}), "does not respond like an Ethereum node"),
         ((200, b"<html>"), "does not respond like an Ethereum node"),
@@ -572,12 +577,12 @@ def test_wallet_balance_is_read_from_configured_node(
     ],
     ids=["number", "HTML", "404", "chain", "endless number", "endless answer"],
 )
-def test_invalid_node_is_reported(shell: Shell, answer: tuple[int, Any], told: str) -> None:
+def test_invalid_node_is_reported(shell: Shell, answer: tuple[int, Any], message: str) -> None:
     with serve_api(lambda _path: answer) as url:
         done = shell("wallet", "show", "--rpc", url)
 
     assert done.returncode == 1
-    assert told in read_errors(done)[0]
+    assert message in read_errors(done)[0]
 
 
 def test_missing_wallet_is_explained_on_show(shell_without_key: Shell) -> None:
@@ -755,9 +760,9 @@ def test_url_with_path_is_reported_with_port(shell: Shell) -> None:
 def test_receipts_have_no_signatures(shell: Shell) -> None:
     shell("call", "phishing-check", KNOWN)
 
-    told = json.loads(shell("wallet", "receipts", "--json").stdout)
+    output = json.loads(shell("wallet", "receipts", "--json").stdout)
 
-    assert "header" not in told[0]
+    assert "header" not in output[0]
 
 
 def test_empty_receipts_are_reported(shell: Shell) -> None:
@@ -777,8 +782,8 @@ def test_mistyped_payee_is_reported_before_request(shell: Shell) -> None:
 
     done = shell("call", "phishing-check", KNOWN, CENTGATE_PAYEE=mistyped)
 
-    told = f"centgate: CENTGATE_PAYEE: {mistyped} is mistyped: its checksum (EIP-55) is wrong"
-    assert (done.returncode, read_errors(done)) == (2, [told])
+    message = f"centgate: CENTGATE_PAYEE: {mistyped} is mistyped: its checksum (EIP-55) is wrong"
+    assert (done.returncode, read_errors(done)) == (2, [message])
 
 
 @pytest.mark.parametrize("arguments", [("call",), ("wallet", "sell"), ("call", "x", "--cheap")], ids=" ".join)
@@ -790,9 +795,9 @@ def test_wrong_usage_exits_2(shell: Shell, arguments: tuple[str, ...]) -> None:
 
 
 def test_help_lists_exit_codes(shell: Shell) -> None:
-    shown = shell("call", "--help").stdout
+    output = shell("call", "--help").stdout
 
-    assert [code for code in "012345" if re.search(rf"^ *{code}  \w", shown, re.MULTILINE)] == list("012345")
+    assert [code for code in "012345" if re.search(rf"^ *{code}  \w", output, re.MULTILINE)] == list("012345")
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ async def test_slug_with_line_end_is_invalid(shop: OpenClient, hostile: HostileA
 
 async def test_receipt_without_transaction_is_invalid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [
-        lambda asked: PlannedResponse(
-            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked, transaction="")}
+        lambda request: PlannedResponse(
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(request, transaction="")}
         )
     ]
 
@@ -105,8 +105,8 @@ async def test_receipt_without_transaction_is_invalid(shop: OpenClient, hostile:
 
 
 async def test_header_values_are_case_insensitive(shop: OpenClient, hostile: HostileApi) -> None:
-    def delivered(asked: ReceivedRequest) -> PlannedResponse:
-        headers = {"payment-RESPONSE": payment_response(asked), "content-ENCODING": "Identity"}
+    def delivered(request: ReceivedRequest) -> PlannedResponse:
+        headers = {"payment-RESPONSE": payment_response(request), "content-ENCODING": "Identity"}
         return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
 
     hostile.paid = [delivered]
@@ -205,11 +205,11 @@ async def test_service_needs_only_name_and_path(shop: OpenClient, hostile: Hosti
 
 
 async def test_receipt_without_padding_is_read(shop: OpenClient, hostile: HostileApi) -> None:
-    def delivered(asked: ReceivedRequest) -> PlannedResponse:
+    def delivered(request: ReceivedRequest) -> PlannedResponse:
         return PlannedResponse(
             200,
             answer_body(),
-            {"PAYMENT-RESPONSE": payment_response(asked).rstrip("=")},
+            {"PAYMENT-RESPONSE": payment_response(request).rstrip("=")},
             accepts_payment=True,
         )
 

@@ -43,8 +43,8 @@ with Centgate(url, Wallet.from_key(key), ledger=Ledger(path), watch=watch) as cl
 
 def start_buyer(url: str, path: Path, bodies: list[object], die: str = "") -> subprocess.Popen[bytes]:
     """Start a process that makes these purchases one by one with a ledger."""
-    given = [url, BUYER_ACCOUNTS[0].private_key, str(path), json.dumps(bodies), die]
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, *given])
+    arguments = [url, BUYER_ACCOUNTS[0].private_key, str(path), json.dumps(bodies), die]
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments])
 
 
 @pytest.fixture
@@ -105,17 +105,17 @@ async def test_purchase_is_recorded(shop: OpenClient, hostile: HostileApi, path:
 async def test_payment_is_recorded_before_it_is_sent(
     shop: OpenClient, hostile: HostileApi, path: Path
 ) -> None:
-    seen: list[str] = []
+    values: list[str] = []
 
-    def look(asked: ReceivedRequest) -> PlannedResponse:
-        seen.extend(list_events(path))
-        return hostile.deliver(asked)
+    def look(request: ReceivedRequest) -> PlannedResponse:
+        values.extend(list_events(path))
+        return hostile.deliver(request)
 
     hostile.paid = [look]
 
     await shop(hostile.url, ledger=Ledger(path)).call(SLUG, {})
 
-    assert seen == ["signed"]
+    assert values == ["signed"]
 
 
 async def test_payment_signed_before_crash_is_sent_later(
@@ -136,9 +136,9 @@ async def test_payment_taken_before_crash_is_not_repeated(
 ) -> None:
     processes: list[subprocess.Popen[bytes]] = []
 
-    def kill(asked: ReceivedRequest) -> PlannedResponse:
+    def kill(request: ReceivedRequest) -> PlannedResponse:
         os.kill(processes[0].pid, signal.SIGKILL)
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [kill]
     processes.append(start_buyer(hostile.url, path, [{"a": 1}]))
@@ -227,10 +227,10 @@ async def test_open_payment_of_another_process_is_joined(
 ) -> None:
     process: list[int] = []
 
-    def meanwhile(asked: ReceivedRequest) -> PlannedResponse:
+    def meanwhile(request: ReceivedRequest) -> PlannedResponse:
         if not process:
             process.append(start_buyer(hostile.url, path, [{"a": 1}]).wait(60))
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [meanwhile]
 
@@ -309,10 +309,10 @@ async def test_nothing_is_signed_without_writable_ledger(
 
 
 async def test_full_disk_loses_no_answer(shop: OpenClient, hostile: HostileApi, path: Path) -> None:
-    def fill(asked: ReceivedRequest) -> PlannedResponse:
+    def fill(request: ReceivedRequest) -> PlannedResponse:
         path.unlink()
         path.symlink_to("/dev/full")
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [fill]
 

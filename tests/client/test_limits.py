@@ -131,7 +131,7 @@ async def test_invalid_limit_is_refused(
 
 
 async def test_slow_terms_are_not_signed(shop: OpenClient, hostile: HostileApi) -> None:
-    def stall(_asked: ReceivedRequest) -> PlannedResponse:
+    def stall(_request: ReceivedRequest) -> PlannedResponse:
         time.sleep(1)
         return PlannedResponse(500, b"")
 
@@ -145,9 +145,9 @@ async def test_slow_terms_are_not_signed(shop: OpenClient, hostile: HostileApi) 
 
 
 async def test_payment_slower_than_call_stays_open(shop: OpenClient, hostile: HostileApi) -> None:
-    def stall(asked: ReceivedRequest) -> PlannedResponse:
+    def stall(request: ReceivedRequest) -> PlannedResponse:
         time.sleep(2)
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [stall]
     client = shop(hostile.url)
@@ -195,7 +195,7 @@ async def test_spending_is_counted_over_time(shop: OpenClient, hostile: HostileA
 async def test_many_calls_keep_order(shop: OpenClient, hostile: HostileApi) -> None:
     at_work, most, lock = 0, 0, threading.Lock()
 
-    def deliver(asked: ReceivedRequest) -> PlannedResponse:
+    def deliver(request: ReceivedRequest) -> PlannedResponse:
         nonlocal at_work, most
         with lock:
             at_work += 1
@@ -203,8 +203,8 @@ async def test_many_calls_keep_order(shop: OpenClient, hostile: HostileApi) -> N
         time.sleep(0.05)
         with lock:
             at_work -= 1
-        response = hostile.deliver(asked)
-        body = dict(response.body) | {"data": json.loads(asked.body)}
+        response = hostile.deliver(request)
+        body = dict(response.body) | {"data": json.loads(request.body)}
         return PlannedResponse(200, body, response.headers, accepts_payment=True)
 
     hostile.paid = [deliver] * 7
@@ -337,10 +337,10 @@ def test_quiet_prints_only_data(shell: Shell) -> None:
 def test_caps_over_time_are_settings(shell: Shell) -> None:
     shell("call", SLUG, "--body", "{}")
 
-    shown = json.loads(shell("wallet", "cap", "--json", CENTGATE_CAP_PER_HOUR="0.5").stdout)
+    output = json.loads(shell("wallet", "cap", "--json", CENTGATE_CAP_PER_HOUR="0.5").stdout)
 
-    assert (shown["lastHourUsd"], shown["capPerHourUsd"]) == ("0.01", "0.5")
-    assert (shown["lastDayUsd"], shown["capPerDayUsd"]) == ("0.01", None)
+    assert (output["lastHourUsd"], output["capPerHourUsd"]) == ("0.01", "0.5")
+    assert (output["lastDayUsd"], output["capPerDayUsd"]) == ("0.01", None)
     refused = shell("call", SLUG, "--body", '{"n": 2}', CENTGATE_CAP_PER_DAY="0.01")
     assert (refused.returncode, "CENTGATE_CAP_PER_DAY" in refused.stderr) == (4, True)
 
@@ -348,7 +348,7 @@ def test_caps_over_time_are_settings(shell: Shell) -> None:
 @EXTENDED
 def test_wallet_is_shown_as_json(shell: Shell, tmp_path: Path) -> None:
     made = json.loads(shell("wallet", "new", "--path", str(tmp_path / "key"), "--json").stdout)
-    shown = json.loads(shell("wallet", "show", "--json").stdout)
+    output = json.loads(shell("wallet", "show", "--json").stdout)
 
     assert made["keyFile"] == str(tmp_path / "key")
-    assert (shown["address"], shown["balanceUsd"]) == (BUYER_ACCOUNTS[0].address, None)
+    assert (output["address"], output["balanceUsd"]) == (BUYER_ACCOUNTS[0].address, None)

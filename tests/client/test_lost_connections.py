@@ -53,15 +53,17 @@ def build_note(state: str, *, charged: bool, retry: str) -> dict[str, Any]:
     return {"state": state, "charged": charged, "retry": retry}
 
 
-def accept_payment(said: PlannedResponse) -> PlannedResponse:
+def accept_payment(response: PlannedResponse) -> PlannedResponse:
     """Return the same response, which also accepts the payment."""
-    return PlannedResponse(said.status, said.body, said.headers, said.fault, accepts_payment=True)
+    return PlannedResponse(
+        response.status, response.body, response.headers, response.fault, accepts_payment=True
+    )
 
 
 def fail_connection(fault: Fault) -> Reply:
-    def reply(asked: ReceivedRequest) -> PlannedResponse:
+    def reply(request: ReceivedRequest) -> PlannedResponse:
         return PlannedResponse(
-            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(asked)}, fault, accepts_payment=True
+            200, answer_body(), {"PAYMENT-RESPONSE": payment_response(request)}, fault, accepts_payment=True
         )
 
     return reply
@@ -167,12 +169,12 @@ async def test_moved_service_gets_no_second_payment(shop: OpenClient, hostile: H
 async def test_unreached_facilitator_is_waited_for(shop: OpenClient, hostile: HostileApi) -> None:
     unused = build_note("unused", charged=False, retry="same_payment")
     hostile.paid = [error_response(502, "provider_error", note=unused, provider="facilitator", after=1)]
-    told: list[str] = []
+    messages: list[str] = []
 
-    answer = await shop(hostile.url, watch=told.append).call(SLUG, {})
+    answer = await shop(hostile.url, watch=messages.append).call(SLUG, {})
 
     assert (answer.money, len(set(hostile.payments))) == ("moved", 1)
-    assert "sending the same payment again in 1.0 s" in told[-1]
+    assert "sending the same payment again in 1.0 s" in messages[-1]
 
 
 async def test_unreachable_facilitator_leaves_one_open_payment(shop: OpenClient, hostile: HostileApi) -> None:
@@ -292,11 +294,11 @@ ENDING: dict[str, tuple[PlannedResponse, type[BuyerError], str]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "kind", "money"), ENDING.values(), ids=ENDING)
+@pytest.mark.parametrize(("response", "kind", "money"), ENDING.values(), ids=ENDING)
 async def test_permanent_error_is_not_retried(
-    shop: OpenClient, hostile: HostileApi, said: PlannedResponse, kind: type[BuyerError], money: str
+    shop: OpenClient, hostile: HostileApi, response: PlannedResponse, kind: type[BuyerError], money: str
 ) -> None:
-    hostile.paid = [said]
+    hostile.paid = [response]
 
     with pytest.raises(kind) as error:
         await shop(hostile.url).call(SLUG, {})
@@ -307,8 +309,8 @@ async def test_permanent_error_is_not_retried(
 
 async def test_unexpected_answer_with_receipt_is_paid(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [
-        lambda asked: PlannedResponse(
-            200, {}, {"PAYMENT-RESPONSE": payment_response(asked)}, accepts_payment=True
+        lambda request: PlannedResponse(
+            200, {}, {"PAYMENT-RESPONSE": payment_response(request)}, accepts_payment=True
         )
     ]
 
@@ -338,16 +340,16 @@ async def test_unreadable_receipt_loses_no_answer(shop: OpenClient, hostile: Hos
     hostile.paid = [
         PlannedResponse(200, answer_body(), accepts_payment=True),
         PlannedResponse(200, answer_body(), {"PAYMENT-RESPONSE": "%%%"}, accepts_payment=True),
-        lambda asked: PlannedResponse(
+        lambda request: PlannedResponse(
             200,
             answer_body(),
-            {"PAYMENT-RESPONSE": payment_response(asked, success=False)},
+            {"PAYMENT-RESPONSE": payment_response(request, success=False)},
             accepts_payment=True,
         ),
-        lambda asked: PlannedResponse(
+        lambda request: PlannedResponse(
             200,
             answer_body(),
-            {"PAYMENT-RESPONSE": payment_response(asked, payer=PATH)},
+            {"PAYMENT-RESPONSE": payment_response(request, payer=PATH)},
             accepts_payment=True,
         ),
     ]
@@ -372,11 +374,11 @@ async def test_too_long_retry_after_is_not_waited_for(shop: OpenClient, hostile:
 
 async def test_retry_after_is_honoured(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.paid = [PlannedResponse(503, b"", {"Retry-After": "1"})]
-    told: list[str] = []
+    messages: list[str] = []
 
-    await shop(hostile.url, watch=told.append).call(SLUG, {})
+    await shop(hostile.url, watch=messages.append).call(SLUG, {})
 
-    assert "in 1.0 s" in told[-1]
+    assert "in 1.0 s" in messages[-1]
 
 
 async def test_unpaid_request_honours_rate_limit(shop: OpenClient, hostile: HostileApi) -> None:
@@ -393,9 +395,9 @@ async def test_unpaid_request_honours_rate_limit(shop: OpenClient, hostile: Host
 async def test_hanging_server_times_out(shop: OpenClient, hostile: HostileApi) -> None:
     release = threading.Event()
 
-    def hang(asked: ReceivedRequest) -> PlannedResponse:
+    def hang(request: ReceivedRequest) -> PlannedResponse:
         release.wait(30)
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [hang]
     patience = Patience(deadline=0.5, attempts=1, answer=0.3)
@@ -409,10 +411,10 @@ async def test_hanging_server_times_out(shop: OpenClient, hostile: HostileApi) -
 async def test_cancelled_call_leaves_sent_payment_open(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def hold(asked: ReceivedRequest) -> PlannedResponse:
+    def hold(request: ReceivedRequest) -> PlannedResponse:
         arrived.set()
         release.wait(30)
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     hostile.paid = [hold]
     ledger = Ledger()
@@ -475,10 +477,10 @@ async def test_unused_note_is_not_believed_after_acceptance(shop: OpenClient, ho
 
 
 async def test_expired_payment_is_not_replaced_in_its_window(shop: OpenClient, hostile: HostileApi) -> None:
-    said = error_response(
+    response = error_response(
         402, "payment_required", reason=EXPIRED, note=build_note("unused", charged=False, retry="new_payment")
     )
-    hostile.paid = [said]
+    hostile.paid = [response]
 
     with pytest.raises(PaymentRefused, match="clock") as error:
         await shop(hostile.url).call(SLUG, {})
@@ -489,10 +491,10 @@ async def test_expired_payment_is_not_replaced_in_its_window(shop: OpenClient, h
 async def test_payment_unsent_in_its_window_is_replaced_once(
     shop: OpenClient, hostile: HostileApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = error_response(
+    response = error_response(
         402, "payment_required", reason=EXPIRED, note=build_note("unused", charged=False, retry="new_payment")
     )
-    hostile.paid = [*[PlannedResponse(500, b"")] * 4, said]
+    hostile.paid = [*[PlannedResponse(500, b"")] * 4, response]
     ledger, now = Ledger(), time.time()
     with pytest.raises(Unresolved):
         await shop(hostile.url, ledger=ledger).call(SLUG, {})
@@ -511,7 +513,7 @@ async def test_payment_sent_in_its_window_is_not_replaced_in_call(
 ) -> None:
     now = time.time()
 
-    def sit_on_it(asked: ReceivedRequest) -> PlannedResponse:
+    def sit_on_it(request: ReceivedRequest) -> PlannedResponse:
         monkeypatch.setattr(time, "time", lambda: now + 3600)
         return accept_payment(
             error_response(

@@ -253,12 +253,12 @@ def test_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tm
 
     listed = json.loads(shell("wallet", "payments", "--json").stdout)
     (payment,) = listed["payments"]
-    shown = shell("wallet", "payments", payment["transaction"])
+    result = shell("wallet", "payments", payment["transaction"])
     redeemed = shell("wallet", "payments", payment["transaction"], "--body", json.dumps(QUESTION), "--json")
     text = shell("wallet", "payments").stdout
 
     assert payment["next"] == "read_answer"
-    assert '"wallet-ethereum.net"' in shown.stdout, shown.stderr
+    assert '"wallet-ethereum.net"' in result.stdout, result.stderr
     assert json.loads(redeemed.stdout)["receipt"]["transaction"] == payment["transaction"]
     assert "the answer is stored until" in text
     assert "phishing-check" in text

@@ -41,8 +41,8 @@ def build_terms(hostile: HostileApi, network: str) -> PlannedResponse:
 
 
 def deliver_on(network: str) -> Any:
-    def deliver(asked: ReceivedRequest) -> PlannedResponse:
-        headers = {"PAYMENT-RESPONSE": payment_response(asked, network=network)}
+    def deliver(request: ReceivedRequest) -> PlannedResponse:
+        headers = {"PAYMENT-RESPONSE": payment_response(request, network=network)}
         return PlannedResponse(200, answer_body(), headers, accepts_payment=True)
 
     return deliver

@@ -63,12 +63,12 @@ def read_spent(devchain: DevChain) -> Callable[[], int]:
 def forward_reply(behind: httpx.Client) -> Callable[[ReceivedRequest], PlannedResponse]:
     """Return a reply that forwards to the real API."""
 
-    def forward(asked: ReceivedRequest) -> PlannedResponse:
+    def forward(request: ReceivedRequest) -> PlannedResponse:
         headers = {"Content-Type": "application/json"}
-        headers |= {"PAYMENT-SIGNATURE": asked.payment} if asked.payment else {}
-        response = behind.post(PHISHING, content=asked.body, headers=headers)
-        kept = ("payment-required", "payment-response", "idempotent-replayed")
-        told = {name: response.headers[name] for name in kept if name in response.headers}
+        headers |= {"PAYMENT-SIGNATURE": request.payment} if request.payment else {}
+        response = behind.post(PHISHING, content=request.body, headers=headers)
+        names = ("payment-required", "payment-response", "idempotent-replayed")
+        told = {name: response.headers[name] for name in names if name in response.headers}
         return PlannedResponse(response.status_code, response.content, told)
 
     return forward
@@ -301,7 +301,7 @@ async def test_lost_answer_costs_one_transfer(
     behind = api(chain_settings)
     passed = forward_reply(behind)
     hostile.service_response = PlannedResponse(200, behind.get(PHISHING).json() | {"slug": SLUG})
-    hostile.unpaid, hostile.paid = [passed], [lambda asked: replace(passed(asked), fault=fault), passed]
+    hostile.unpaid, hostile.paid = [passed], [lambda request: replace(passed(request), fault=fault), passed]
 
     answer = await shop(hostile.url).call(SLUG, QUESTION)
 

@@ -39,8 +39,8 @@ async def test_answer_has_signer_and_proof(shop: OpenClient, url: str) -> None:
     assert answer.receipt
     assert (answer.receipt.signer, answer.notes) == (SIGNER.address, ())
     assert json.loads(answer.body) == answer.envelope
-    kept = verify_receipt(decode_header(answer.receipt.header), body=answer.body, signer=SIGNER.address)
-    assert kept.is_valid
+    receipt = verify_receipt(decode_header(answer.receipt.header), body=answer.body, signer=SIGNER.address)
+    assert receipt.is_valid
 
 
 async def test_ledger_keeps_signed_receipt(shop: OpenClient, url: str, tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ async def test_ledger_keeps_signed_receipt(shop: OpenClient, url: str, tmp_path:
     assert [record.receipt for record in records] == [None, answer.receipt.header]
 
 
-def sign_response(asked: ReceivedRequest, body: Any, **changes: Any) -> str:
+def sign_response(request: ReceivedRequest, body: Any, **changes: Any) -> str:
     """Return PAYMENT-RESPONSE with a receipt for a body; `changes` replace its other members."""
-    settled = decode_header(payment_response(asked))
-    resource = decode_header(asked.payment or "")["resource"]["url"]
+    settled = decode_header(payment_response(request))
+    resource = decode_header(request.payment or "")["resource"]["url"]
     signed = SIGNER.sign_receipt(settled, resource, json.dumps(body).encode(), now=1_790_000_000)
     return encode_header({**settled, **changes, "extensions": signed})
 
@@ -67,7 +67,7 @@ OTHERS = OTHER.sign_receipt(
 
 
 @pytest.mark.parametrize(
-    ("body", "extensions", "why"),
+    ("body", "extensions", "reason"),
     [
         ({"data": {"status": "allowed"}}, {}, "the body is not the one that was signed"),
         (None, {"offer-receipt": None}, "the receipt is unreadable: extensions"),
@@ -76,13 +76,13 @@ OTHERS = OTHER.sign_receipt(
     ids=["another body", "no receipt", "another's receipt"],
 )
 async def test_invalid_receipt_is_noted_beside_answer(
-    shop: OpenClient, hostile: HostileApi, body: Any, extensions: dict[str, Any], why: str
+    shop: OpenClient, hostile: HostileApi, body: Any, extensions: dict[str, Any], reason: str
 ) -> None:
-    def deliver(asked: ReceivedRequest) -> PlannedResponse:
-        said = decode_header(sign_response(asked, body or answer_body()))
-        said["extensions"] |= extensions
+    def deliver(request: ReceivedRequest) -> PlannedResponse:
+        settlement = decode_header(sign_response(request, body or answer_body()))
+        settlement["extensions"] |= extensions
         return PlannedResponse(
-            200, answer_body(), {"PAYMENT-RESPONSE": encode_header(said)}, accepts_payment=True
+            200, answer_body(), {"PAYMENT-RESPONSE": encode_header(settlement)}, accepts_payment=True
         )
 
     hostile.paid = [deliver]
@@ -92,12 +92,12 @@ async def test_invalid_receipt_is_noted_beside_answer(
     assert answer.receipt
     assert (answer.receipt.signer, answer.money) == (None, "moved")
     (note,) = answer.notes
-    assert note.startswith(f"the API's signed receipt proves nothing: {why}")
+    assert note.startswith(f"the API's signed receipt proves nothing: {reason}")
 
 
 async def test_receipt_for_another_service_is_noted(shop: OpenClient, hostile: HostileApi) -> None:
-    def deliver(asked: ReceivedRequest) -> PlannedResponse:
-        settled = decode_header(payment_response(asked))
+    def deliver(request: ReceivedRequest) -> PlannedResponse:
+        settled = decode_header(payment_response(request))
         body = json.dumps(answer_body()).encode()
         signed = SIGNER.sign_receipt(settled, f"{hostile.url}/services/other", body, now=1)
         return PlannedResponse(
@@ -117,11 +117,11 @@ async def test_receipt_for_another_service_is_noted(shop: OpenClient, hostile: H
 @pytest.mark.extended
 def test_stored_receipt_can_be_verified_by_command(url: str, tmp_path: Path) -> None:
     shell = Shell(tmp_path, {"CENTGATE_API_URL": url, "CENTGATE_WALLET_KEY": private_key_of()})
-    shown = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")
-    (kept,) = json.loads(shell("wallet", "receipts", "--json").stdout)
+    result = shell("call", "phishing-check", "url=https://wallet-ethereum.net/unlock")
+    (receipt,) = json.loads(shell("wallet", "receipts", "--json").stdout)
 
-    verified = shell("receipt", "verify", "-", f"--signer={SIGNER.address}", stdin=kept["paymentResponse"])
+    verified = shell("receipt", "verify", "-", f"--signer={SIGNER.address}", stdin=receipt["paymentResponse"])
 
-    assert (shown.returncode, verified.returncode) == (0, 0), verified.stderr
-    assert SIGNER.address in shown.stdout
+    assert (result.returncode, verified.returncode) == (0, 0), verified.stderr
+    assert SIGNER.address in result.stdout
     assert SIGNER.address in verified.stdout

@@ -27,7 +27,7 @@ UNANSWERED = error_response(
 
 
 @pytest.mark.parametrize(
-    ("paid", "code", "told"),
+    ("paid", "code", "message"),
     [
         ([], 5, "after the payment was answered"),
         ([PlannedResponse(500, b"")] * 9, 5, "it is unknown whether it moved"),
@@ -37,7 +37,7 @@ UNANSWERED = error_response(
     ids=["answered", "open", "refused", "unanswered"],
 )
 def test_interrupt_after_payment_does_not_deny_signing(
-    hostile: HostileApi, capsys: pytest.CaptureFixture[str], paid: list[Reply], code: int, told: str
+    hostile: HostileApi, capsys: pytest.CaptureFixture[str], paid: list[Reply], code: int, message: str
 ) -> None:
     began, ledger = datetime.now(UTC), Ledger()
     hostile.paid = paid
@@ -54,7 +54,7 @@ def test_interrupt_after_payment_does_not_deny_signing(
         )
         == code
     )
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_earlier_payment_is_not_mentioned(hostile: HostileApi, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def list_threads() -> list[threading.Thread]:
 def test_interrupt_ends_call_and_client_continues(hostile: HostileApi) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def hold(asked: ReceivedRequest) -> PlannedResponse:
+    def hold(request: ReceivedRequest) -> PlannedResponse:
         arrived.set()
         release.wait(PATIENCE)
         return PlannedResponse(fault="no_response")
@@ -166,10 +166,10 @@ def test_closing_ends_running_calls(client: Centgate, hostile: HostileApi) -> No
     arrived, release = threading.Event(), threading.Event()
     came: list[BaseException] = []
 
-    def hold(asked: ReceivedRequest) -> PlannedResponse:
+    def hold(request: ReceivedRequest) -> PlannedResponse:
         arrived.set()
         release.wait(30)
-        return hostile.deliver(asked)
+        return hostile.deliver(request)
 
     def call() -> None:
         try:

@@ -101,11 +101,11 @@ ILL = {
 }
 
 
-@pytest.mark.parametrize("said", ILL.values(), ids=ILL)
+@pytest.mark.parametrize("response", ILL.values(), ids=ILL)
 async def test_unreadable_terms_are_protocol_error(
-    shop: OpenClient, hostile: HostileApi, said: PlannedResponse
+    shop: OpenClient, hostile: HostileApi, response: PlannedResponse
 ) -> None:
-    hostile.unpaid = [said]
+    hostile.unpaid = [response]
 
     with pytest.raises(Drift) as drift:
         await shop(hostile.url).call(SLUG, {})

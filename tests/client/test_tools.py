@@ -139,8 +139,8 @@ def test_typed_answer_has_repr_and_json(hostile: HostileApi) -> None:
     with Centgate(hostile.url, wallet, tls=NO_AUTHORITIES) as client:
         answer = TypedAnswer[AnswerData](client.call(SLUG, {}), AnswerData)
 
-    shown = json.loads(json.dumps(answer.to_dict()))
-    assert (shown["data"], shown["money"], shown["receipt"]["amount"]) == (DATA, "moved", "0.01")
+    output = json.loads(json.dumps(answer.to_dict()))
+    assert (output["data"], output["money"], output["receipt"]["amount"]) == (DATA, "moved", "0.01")
     assert repr(answer) == (
         "<TypedAnswer 'some-facts req_3', paid 0.01 USD, 0 warnings, data={'fact': 'water is wet'}>"
     )

@@ -54,8 +54,8 @@ with Centgate(url, Wallet.from_key(key), caps=caps, ledger=Ledger(path), watch=w
 
 def start_buyer(url: str, path: Path, number: int = 0, die: str = "") -> subprocess.Popen[bytes]:
     """Start a process that buys three answers under a cap of two, once its standard input has a line."""
-    given = [url, BUYER_ACCOUNTS[0].private_key, str(path), str(number), die]
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, *given], stdin=subprocess.PIPE)
+    arguments = [url, BUYER_ACCOUNTS[0].private_key, str(path), str(number), die]
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], stdin=subprocess.PIPE)
 
 
 @pytest.fixture
@@ -198,20 +198,20 @@ def test_two_commands_spend_one_cap(shell: Shell, hostile: HostileApi) -> None:
 def test_command_shows_counted_amount(shell: Shell) -> None:
     shell("call", SLUG, "--body", "{}")
 
-    told = read_cap(shell)
+    cap = read_cap(shell)
 
-    assert (told["signedUsd"], told["capUsd"], told["leftUsd"]) == ("0.01", "0.01", "0.00")
-    assert told["payer"] == BUYER_ACCOUNTS[0].address
+    assert (cap["signedUsd"], cap["capUsd"], cap["leftUsd"]) == ("0.01", "0.01", "0.00")
+    assert cap["payer"] == BUYER_ACCOUNTS[0].address
     assert "$0.01" in shell("wallet", "cap").stdout
 
 
 def test_command_starts_new_count(shell: Shell) -> None:
     shell("call", SLUG, "--body", '{"n": 1}')
 
-    told = read_cap(shell, "--reset")
+    cap = read_cap(shell, "--reset")
     after = shell("call", SLUG, "--body", '{"n": 2}')
 
-    assert told["signedUsd"] == "0"
+    assert cap["signedUsd"] == "0"
     assert after.returncode == 0, after.stderr
 
 
@@ -233,9 +233,9 @@ def expired_nonce(hostile: HostileApi, path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_unused_payment_returns_to_cap_after_window(shell: Shell, expired_nonce: str, path: Path) -> None:
     with serve_node(answer_at(0, used=False)) as url:
-        told = read_cap(shell, "--rpc", url)
+        cap = read_cap(shell, "--rpc", url)
 
-    assert (Decimal(told["signedUsd"]), told["unused"]) == (0, [expired_nonce])
+    assert (Decimal(cap["signedUsd"]), cap["unused"]) == (0, [expired_nonce])
     assert (read_last_state(path).event, read_last_state(path).money) == ("unused", "not_moved")
     assert shell("call", SLUG, "--body", '{"n": 2}').returncode == 0
 
@@ -259,9 +259,9 @@ def test_node_is_asked_for_nonce_at_its_block(shell: Shell, expired_nonce: str) 
 
 def test_used_payment_still_counts_and_is_reported(shell: Shell, expired_nonce: str) -> None:
     with serve_node(answer_at(0, used=True)) as url:
-        told = read_cap(shell, "--rpc", url)
+        cap = read_cap(shell, "--rpc", url)
 
-    assert (told["signedUsd"], told["used"], told["unused"]) == ("0.01", [expired_nonce], [])
+    assert (cap["signedUsd"], cap["used"], cap["unused"]) == ("0.01", [expired_nonce], [])
 
 
 @pytest.mark.parametrize(
@@ -271,10 +271,10 @@ def test_used_payment_still_counts_and_is_reported(shell: Shell, expired_nonce: 
 )
 def test_unknown_payment_still_counts(shell: Shell, expired_nonce: str, answer: Rpc) -> None:
     with serve_node(answer) as url:
-        told = read_cap(shell, "--rpc", url)
+        cap = read_cap(shell, "--rpc", url)
 
     assert expired_nonce
-    assert (told["signedUsd"], told["unused"], told["used"]) == ("0.01", [], [])
+    assert (cap["signedUsd"], cap["unused"], cap["used"]) == ("0.01", [], [])
 
 
 def test_payment_in_window_is_not_looked_up(shell: Shell, hostile: HostileApi, path: Path) -> None:
@@ -282,7 +282,7 @@ def test_payment_in_window_is_not_looked_up(shell: Shell, hostile: HostileApi, p
     shell("call", SLUG, "--body", "{}")
 
     with serve_node(answer_at(7200, used=False)) as url:
-        told = read_cap(shell, "--rpc", url)
+        cap = read_cap(shell, "--rpc", url)
 
-    assert told["signedUsd"] == "0.01"
+    assert cap["signedUsd"] == "0.01"
     assert read_last_state(path).event == "refused"

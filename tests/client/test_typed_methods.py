@@ -222,21 +222,21 @@ async def test_typed_call_is_paid_and_awaited(url: str) -> None:
 
 
 def test_small_buyer_passes_type_checker(tmp_path: Path) -> None:
-    said = run_type_checker(SMALL_BUYER, tmp_path)
+    output = run_type_checker(SMALL_BUYER, tmp_path)
 
-    assert said.returncode == 0, said.stdout
+    assert output.returncode == 0, output.stdout
 
 
 def test_wrong_use_fails_type_checker(tmp_path: Path) -> None:
     header = "from centgate.client import Centgate\n\n\ndef buy(client: Centgate) -> None:\n"
     lines = [f"    print({line})\n" for line, _ in WRONG.values()]
 
-    said = run_type_checker(header + "".join(lines), tmp_path)
+    output = run_type_checker(header + "".join(lines), tmp_path)
 
     for number, (case, (_, rule)) in enumerate(WRONG.items(), header.count("\n") + 1):
-        found = [line for line in said.stdout.splitlines() if f"program.py:{number}:" in line]
-        assert found, f"{case} is not found:\n{said.stdout}"
-        assert rule in said.stdout
+        found = [line for line in output.stdout.splitlines() if f"program.py:{number}:" in line]
+        assert found, f"{case} is not found:\n{output.stdout}"
+        assert rule in output.stdout
 
 
 def test_every_public_name_is_importable() -> None:
@@ -249,9 +249,9 @@ def test_every_public_name_is_importable() -> None:
 
 def test_client_import_loads_only_its_own_needs() -> None:
     code = "import sys; from centgate.client import AsyncCentgate, Centgate, Wallet; print(*sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    loaded = set(shown.stdout.split())
+    loaded = set(result.stdout.split())
     assert "centgate.client.sync_client" in loaded
     late = {"anyio", "asyncio", "httpx2", "orjson", "pydantic", "rich", "sqlalchemy", "typer"}
     assert not late & loaded

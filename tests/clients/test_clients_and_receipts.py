@@ -50,12 +50,12 @@ def test_official_library_verifies_offers_and_receipts(npm_project: Path, url: s
     )
 
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["status"] == 200
-    assert told["settled"]["success"] is True
-    assert told["terms"] == told["accepts"][0]
-    assert told["matches"] is True
-    for (signer, *of_tampered), fields in ((told["offered"], 8), (told["received"], 6)):
+    output = json.loads(done.stdout)
+    assert output["status"] == 200
+    assert output["settled"]["success"] is True
+    assert output["terms"] == output["accepts"][0]
+    assert output["matches"] is True
+    for (signer, *of_tampered), fields in ((output["offered"], 8), (output["received"], 6)):
         assert signer == SIGNER
         assert len(of_tampered) == fields
         assert SIGNER not in of_tampered

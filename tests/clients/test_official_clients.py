@@ -70,7 +70,7 @@ def test_official_javascript_client_pays_call(
     )
 
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["answer"]["data"]["status"] == "lookalike"
-    assert told["receipt"]["success"] is True
+    output = json.loads(done.stdout)
+    assert output["answer"]["data"]["status"] == "lookalike"
+    assert output["receipt"]["success"] is True
     assert before - devchain.token_balance(payer.address) == PRICE
