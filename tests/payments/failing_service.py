@@ -18,9 +18,9 @@ FAILING_QUERY = {"question": "why"}
 class ServiceFailures:
     """Scripted failures of the service, and the questions it received."""
 
-    def __init__(self, failures: list[Callable[[], Exception]], asked: list[str]) -> None:
+    def __init__(self, failures: list[Callable[[], Exception]], questions: list[str]) -> None:
         self._failures = failures
-        self.questions = asked
+        self.questions = questions
 
     def raise_next(self, *failures: Callable[[], Exception]) -> None:
         """Raise these errors in the next calls, first to last."""

@@ -131,5 +131,5 @@ async def prune_rows(settings: Settings, state: Literal["refused", "unused"], *,
         return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
 
 
-def _execute(asked: CompiledStatement, **parameters: Any) -> UnitOfWork[None]:
-    yield BoundStatement(asked, parameters)
+def _execute(statement: CompiledStatement, **parameters: Any) -> UnitOfWork[None]:
+    yield BoundStatement(statement, parameters)

@@ -389,8 +389,8 @@ def _mark_reverted(_node: Node, result: Any, _params: list[Any]) -> Any:
     return {**(result or {"blockNumber": "0x0"}), "status": "0x0", "logs": []}
 
 
-def _reply_with_result(said: Any) -> Callable[[Node, Any, list[Any]], Any]:
-    return lambda _node, _result, _params: said
+def _reply_with_result(result: Any) -> Callable[[Node, Any, list[Any]], Any]:
+    return lambda _node, _result, _params: result
 
 
 _LIES: dict[tuple[str, Lie], Callable[[Node, Any, list[Any]], Any]] = {

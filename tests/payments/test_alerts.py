@@ -155,22 +155,22 @@ async def test_lasting_alert_repeats_at_growing_intervals(
     clock = Clock()
     began = clock.now
     await record_open_payment(alert_settings, buyer, ago=3600)
-    told: list[float] = []
+    times: list[float] = []
     async with open_alerts(alert_settings, clock, "one") as (alerts,):
         while clock.now < began + 100 * HOUR:
             before = len(upstreams.requests_of("hook"))
             await alerts.report_unresolved()
-            told += [clock.now - began] * (len(upstreams.requests_of("hook")) - before)
+            times += [clock.now - began] * (len(upstreams.requests_of("hook")) - before)
             clock.now += 15 * MINUTE
 
-    pauses = [later - earlier for earlier, later in pairwise(told)]
-    assert told[0] == 0
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    assert times[0] == 0
     assert pauses == [HOUR / 2, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 16 * HOUR, 24 * HOUR, 24 * HOUR]
     assert [state for _, state in list_alerts(upstreams)] == ["raised"] + ["reminder"] * len(pauses)
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "told"),
+    ("outcomes", "alerted"),
     [
         ([FAILED] * 2, False),
         ([FAILED] * 3, True),
@@ -186,13 +186,13 @@ async def test_conditions_of_alerts(
     alert_settings: Settings,
     upstreams: FakeUpstreams,
     outcomes: list[SettlementOutcome],
-    told: bool,  # noqa: FBT001 - a parameter
+    alerted: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     async with open_alerts(alert_settings, Clock(), "one") as (alerts,):
         record_outcomes(alerts, *outcomes)
         await alerts.report_settlements()
 
-    assert list_alerts(upstreams) == ([("settlements_failing", "raised")] if told else [])
+    assert list_alerts(upstreams) == ([("settlements_failing", "raised")] if alerted else [])
 
 
 async def test_second_facilitator_use_raises_and_ends_alert(

@@ -299,11 +299,11 @@ async def test_attack_old_claim_of_used_nonce_stays_open(
             )
         if request["method"] == "eth_getLogs":
             last = int(newest["number"], 16)
-            asked = request["params"][0]
-            if int(asked["fromBlock"], 16) > last:
+            call = request["params"][0]
+            if int(call["fromBlock"], 16) > last:
                 return reply_with_result(request, [])
             return 200, forward_to_node(
-                devchain.rpc_url, request | {"params": [asked | {"toBlock": hex(last)}]}
+                devchain.rpc_url, request | {"params": [call | {"toBlock": hex(last)}]}
             )
         return None
 

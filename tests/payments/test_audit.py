@@ -281,6 +281,6 @@ async def test_later_audit_reads_old_spans_once(
             await reader.read_span(chain, recipient, number, number, final=number) for _ in range(2)
         ]
 
-    asked = [call.body["method"] for call in upstreams.requests_of("node")]
+    methods = [call.body["method"] for call in upstreams.requests_of("node")]
     assert (len(first), again) == (1, first)
-    assert asked.count("eth_getLogs") == 1
+    assert methods.count("eth_getLogs") == 1

@@ -42,31 +42,33 @@ def run_audit_command(
     settings: Settings, *arguments: str, node: str | None = None, width: int = 120
 ) -> Result:
     """Run the command."""
-    given = {
+    environment = {
         "CENTGATE_PAY_TO": str(settings.pay_to),
         "CENTGATE_NETWORK": settings.network,
         "CENTGATE_FACILITATOR_URL": "http://127.0.0.1:9",
         "CENTGATE_RPC_84532_URL": node or str(settings.rpc_url),
         "CENTGATE_RPC_84532_ENABLED": "true",
     }
-    return run_payments_command("audit", *arguments, url=settings.database_url, width=width, settings=given)
+    return run_payments_command(
+        "audit", *arguments, url=settings.database_url, width=width, settings=environment
+    )
 
 
 def read_report(settings: Settings, *arguments: str, node: str | None = None) -> tuple[int, Any]:
     """Return the exit code and the JSON output."""
-    shown = run_audit_command(settings, "--json", *arguments, node=node)
-    assert shown.stdout, shown.output
-    return shown.exit_code, json.loads(shown.stdout)
+    result = run_audit_command(settings, "--json", *arguments, node=node)
+    assert result.stdout, result.output
+    return result.exit_code, json.loads(result.stdout)
 
 
 def test_clean_journal_exits_0(audited_settings: Settings, devchain: DevChain) -> None:
     mine_block(devchain)
 
-    code, told = read_report(audited_settings)
+    code, report = read_report(audited_settings)
 
-    assert (code, told["findings"]) == (0, [])
-    assert told["audited"][0]["payTo"] == str(audited_settings.pay_to).lower()
-    assert told["audited"][0]["toBlock"] == read_block_number(devchain)
+    assert (code, report["findings"]) == (0, [])
+    assert report["audited"][0]["payTo"] == str(audited_settings.pay_to).lower()
+    assert report["audited"][0]["toBlock"] == read_block_number(devchain)
 
 
 @pytest.mark.extended
@@ -76,10 +78,10 @@ def test_findings_are_shown_and_exit_1(audited_settings: Settings, devchain: Dev
     false = asyncio.run(record_false_delivery(audited_settings, buyer))
     mine_block(devchain)
 
-    code, told = read_report(audited_settings)
+    code, report = read_report(audited_settings)
     table = run_audit_command(audited_settings)
 
-    found = {each["finding"]: each for each in told["findings"]}
+    found = {each["finding"]: each for each in report["findings"]}
     assert (code, table.exit_code, set(found)) == (1, 1, {"unknown", "not_on_chain"})
     assert found["unknown"]["transaction"] == transaction
     assert found["not_on_chain"]["nonce"] == get_nonce(false)
@@ -140,10 +142,10 @@ def test_interrupted_audit_resumes_without_gap(
     mine_block(devchain)
     node = start_proxy(upstreams, "node", devchain.rpc_url, newer_block(devchain)) + "/"
 
-    code, told = read_report(audited_settings, "--resume", node="http://127.0.0.1:9")
+    code, report = read_report(audited_settings, "--resume", node="http://127.0.0.1:9")
     later_code, later_told = read_report(audited_settings, "--resume", node=node)
 
-    assert (code, told["audited"][0]["problem"] is None) == (1, False)
+    assert (code, report["audited"][0]["problem"] is None) == (1, False)
     assert (later_code, [each["nonce"] for each in later_told["findings"]]) == (1, [get_nonce(payload)])
 
 
@@ -155,10 +157,10 @@ def test_recipients_of_earlier_terms_are_audited(audited_settings: Settings, dev
     asyncio.run(insert_rows(audited_settings.database_url, payments=[paid]))
     mine_block(devchain)
 
-    told = read_report(audited_settings)[1]
+    report = read_report(audited_settings)[1]
 
-    assert {each["payTo"] for each in told["audited"]} == {earlier, str(audited_settings.pay_to).lower()}
-    assert [(each["finding"], each["payTo"]) for each in told["findings"]] == [("not_on_chain", earlier)]
+    assert {each["payTo"] for each in report["audited"]} == {earlier, str(audited_settings.pay_to).lower()}
+    assert [(each["finding"], each["payTo"]) for each in report["findings"]] == [("not_on_chain", earlier)]
 
 
 def test_network_without_node_is_reported_as_unaudited(audited_settings: Settings) -> None:
@@ -169,9 +171,9 @@ def test_network_without_node_is_reported_as_unaudited(audited_settings: Setting
         )
     )
 
-    code, told = read_report(audited_settings)
+    code, report = read_report(audited_settings)
 
-    problems = {each["network"]: each["problem"] for each in told["audited"]}
+    problems = {each["network"]: each["problem"] for each in report["audited"]}
     assert (code, problems) == (1, {"eip155:99": "no node of eip155:99", "eip155:84532": None})
 
 
@@ -188,13 +190,13 @@ def test_network_without_node_is_reported_as_unaudited(audited_settings: Setting
     ],
 )
 def test_invalid_options_exit_2(audited_settings: Settings, arguments: list[str], sentence: str) -> None:
-    shown = run_audit_command(audited_settings, *arguments)
+    result = run_audit_command(audited_settings, *arguments)
 
-    assert (shown.exit_code, sentence in shown.stderr) == (2, True), shown.output
+    assert (result.exit_code, sentence in result.stderr) == (2, True), result.output
 
 
 def test_missing_journal_cannot_be_audited(tmp_path: Path) -> None:
-    shown = run_payments_command("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
+    result = run_payments_command("audit", url=f"sqlite:///{tmp_path / 'none.db'}")
 
-    assert (shown.exit_code, "there is no journal yet" in shown.stderr) == (1, True)
+    assert (result.exit_code, "there is no journal yet" in result.stderr) == (1, True)
     assert list(tmp_path.iterdir()) == []

@@ -82,7 +82,7 @@ def test_payments_before_backup_redeem_and_replay(
         assert bought.wait(20)
         restored_url = restore(database_url)
     client.close()
-    asked = facilitator.settle_calls
+    calls = facilitator.settle_calls
 
     restored = api(settings.model_copy(update={"database_url": restored_url}))
     replay = pay(restored, delivered)
@@ -90,7 +90,7 @@ def test_payments_before_backup_redeem_and_replay(
 
     assert (answer.status_code, replay.content) == (200, answer.content)
     assert replay.headers["Idempotent-Replayed"] == "true"
-    assert (redeemed.status_code, facilitator.settle_calls) == (200, asked)
+    assert (redeemed.status_code, facilitator.settle_calls) == (200, calls)
 
 
 @contextmanager

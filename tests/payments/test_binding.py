@@ -45,12 +45,12 @@ def is_payment_used(response: httpx.Response) -> bool:
 def test_payment_does_not_buy_another_body(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     pay(served_api.client, payment)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, payment, body=OTHER)
 
     assert is_payment_used(response)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_payment_does_not_buy_another_route(
@@ -217,7 +217,7 @@ def test_disconnected_buyer_gets_answer_later(
     served = len(failures.questions)
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     with pytest.raises(httpx.ReadTimeout):
         served_api.client.post(
@@ -227,7 +227,7 @@ def test_disconnected_buyer_gets_answer_later(
     release.set()
 
     assert pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY).status_code == 200
-    assert (served_api.facilitator.settle_calls, len(failures.questions)) == (asked + 1, served + 1)
+    assert (served_api.facilitator.settle_calls, len(failures.questions)) == (calls + 1, served + 1)
 
 
 def _ask(client: httpx.Client, payment: str, body: Any) -> httpx.Response:

@@ -89,9 +89,9 @@ def test_free_routes_work_without_database(
     ruin(file)
     client = api(settings)
 
-    asked = [client.get("/services"), client.get("/livez"), client.post(PHISHING, json=QUESTION)]
+    responses = [client.get("/services"), client.get("/livez"), client.post(PHISHING, json=QUESTION)]
 
-    assert [response.status_code for response in asked] == [200, 200, 402]
+    assert [response.status_code for response in responses] == [200, 200, 402]
 
 
 def test_payment_is_accepted_once_database_is_back(
@@ -124,12 +124,12 @@ def test_full_disk_stops_payments_before_settlement(
         payment = sign_payment(client, buyer)
         fill_disk(process, full=True)
         refused, health = pay(client, payment), client.get("/health")
-        asked = facilitator.settle_calls
+        calls = facilitator.settle_calls
         fill_disk(process, full=False)
         served = pay(client, payment)
 
     assert (refused.status_code, payment_note(refused), health.status_code) == (500, UNTOUCHED, 503)
-    assert asked == 0
+    assert calls == 0
     assert served.status_code == 200
 
 
@@ -170,7 +170,7 @@ def test_disk_full_before_answer_is_stored_loses_nothing(
     ):
         payment = sign_payment(client, buyer, path, question)
 
-        def fill_disk_and_answer(_asked: RecordedRequest) -> tuple[int, Any]:
+        def fill_disk_and_answer(_request: RecordedRequest) -> tuple[int, Any]:
             wait_until_settled(file)
             fill_disk(process, full=True)
             return 200, [lido]

@@ -91,7 +91,7 @@ async def test_settled_on_earlier_terms_is_redeemed_with_its_receipt(
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home_settings)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
     payment = encode_header(sign_on_terms(terms, buyer))
     await record_payment(home_settings, payment, int(time.time()), transaction=HASH, terms=terms)
 
@@ -102,7 +102,7 @@ async def test_settled_on_earlier_terms_is_redeemed_with_its_receipt(
     assert receipt["success"] is True
     assert (receipt["network"], receipt["amount"]) == (terms.network, str(terms.amount))
     assert (receipt["transaction"], receipt["payer"]) == (HASH, buyer.address.lower())
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @each_change
@@ -113,7 +113,7 @@ async def test_delivered_on_earlier_terms_is_repeated(
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home_settings)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
     payment = encode_header(sign_on_terms(terms, buyer))
     await record_payment(
         home_settings, payment, int(time.time()), transaction=HASH, answer=ANSWER, terms=terms
@@ -123,7 +123,7 @@ async def test_delivered_on_earlier_terms_is_repeated(
 
     assert (response.status_code, response.content) == (200, ANSWER.body)
     assert response.headers["Idempotent-Replayed"] == "true"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @each_change
@@ -134,7 +134,7 @@ async def test_earlier_terms_buy_no_other_request(
     earlier: Callable[[Settings], RouteTerms],
 ) -> None:
     terms = earlier(home_settings)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
     payment = encode_header(sign_on_terms(terms, buyer))
     await record_payment(home_settings, payment, int(time.time()), transaction=HASH, terms=terms)
 
@@ -142,21 +142,21 @@ async def test_earlier_terms_buy_no_other_request(
 
     assert response.status_code == 402
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize("earlier", [name for name in EARLIER if name != "public address"])
 def test_fresh_payment_on_earlier_terms_is_refused(
     served_api: ServedApi, home_settings: Settings, buyer: Buyer, earlier: str
 ) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(sign_on_terms(EARLIER[earlier](home_settings), buyer)))
 
     assert response.status_code == 402
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
     assert "PAYMENT-REQUIRED" in response.headers
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 ODD: dict[str, Payload] = {
@@ -195,13 +195,13 @@ def test_fresh_payment_with_malformed_terms_is_refused(
         signed = payload["payload"]["authorization"]
         signed["to"] = odd.get("payTo", signed["to"])
         signed["value"] = odd.get("amount", signed["value"])
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(payload))
 
     assert response.status_code == 402
     assert response.json()["error"]["code"] == "payment_required"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize("money", [("to", ELSEWHERE), ("value", "1")], ids=["recipient", "amount"])

@@ -253,7 +253,7 @@ def test_settled_payment_returns_its_token(
 ) -> None:
     arrived, release = threading.Event(), threading.Event()
 
-    def answer(_asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(_request: RecordedRequest) -> tuple[int, Any]:
         arrived.set()
         release.wait(10)
         return 200, []

@@ -139,7 +139,7 @@ async def test_fast_clock_marks_no_young_payment_refundable(skewed: SkewedServer
     payload = buyer.payload(encode_terms(skewed.settings), now=now)
     await record_payment(skewed.settings, encode_header(payload), now, transaction=HASH)
 
-    shown = await asyncio.to_thread(
+    result = await asyncio.to_thread(
         subprocess.run,
         [*PROGRAM, "payments", "list", "--state", "redeemable", "--json"],
         env={**os.environ, "CENTGATE_DATABASE_URL": skewed.settings.database_url},
@@ -148,7 +148,7 @@ async def test_fast_clock_marks_no_young_payment_refundable(skewed: SkewedServer
         check=True,
     )
 
-    nonces = [each["nonce"] for each in json.loads(shown.stdout)["payments"]]
+    nonces = [each["nonce"] for each in json.loads(result.stdout)["payments"]]
     assert payload["payload"]["authorization"]["nonce"] in nonces
 
 

@@ -29,12 +29,12 @@ def replace_signature(payload: dict[str, Any], fill: str = "ab") -> str:
 
 
 def test_long_signature_is_left_to_facilitator(served_api: ServedApi, buyer: Buyer) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, replace_signature(sign_payload(served_api.client, buyer)))
 
     assert response.status_code == 200
-    assert served_api.facilitator.settle_calls == asked + 1
+    assert served_api.facilitator.settle_calls == calls + 1
 
 
 def test_signature_refused_by_facilitator_buys_nothing(served_api: ServedApi, buyer: Buyer) -> None:
@@ -57,13 +57,13 @@ def test_same_signature_gets_answer_again(served_api: ServedApi, buyer: Buyer) -
 def test_another_signature_does_not_get_answer(served_api: ServedApi, buyer: Buyer, fill: str) -> None:
     payload = sign_payload(served_api.client, buyer)
     first = pay(served_api.client, replace_signature(payload))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, replace_signature(payload, fill))
 
     assert (response.content == first.content) is (fill.lower() == "ab")
     assert response.status_code == (200 if fill.lower() == "ab" else 402)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_another_signature_learns_nothing_of_payment(served_api: ServedApi, buyer: Buyer) -> None:
@@ -94,13 +94,13 @@ def test_open_payment_stays_open_for_another_signature(served_api: ServedApi, bu
     payload = sign_payload(served_api.client, buyer)
     served_api.facilitator.next.append(served_api.facilitator.move_then_reply(reply_with(500, "")))
     pay(served_api.client, replace_signature(payload))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     stranger = pay(served_api.client, replace_signature(payload, "cd"))
     owner = pay(served_api.client, replace_signature(payload))
 
     assert (stranger.status_code, owner.status_code) == (402, 200)
-    assert served_api.facilitator.settle_calls == asked + 1
+    assert served_api.facilitator.settle_calls == calls + 1
 
 
 def test_refused_stranger_does_not_block_payer(served_api: ServedApi, buyer: Buyer) -> None:
@@ -123,9 +123,9 @@ def test_payers_own_signature_gets_answer(served_api: ServedApi, buyer: Buyer) -
 def test_wrong_65_byte_signature_is_refused_here(served_api: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(served_api.client, buyer)
     payload["payload"]["signature"] = "0x" + "ab" * 65
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == SIGNATURE
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls

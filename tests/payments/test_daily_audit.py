@@ -209,9 +209,9 @@ async def test_doctor_warns_of_overdue_audit(audited_settings: Settings) -> None
     row = {"network": "eip155:84532", "asset": "0x1", "pay_to": "0x2", "position": 1, "position_at": 1.0}
     await insert_rows(audited_settings.database_url, audits=[row | done])
 
-    told = await run_check(audited_settings, "audit")
+    finding = await run_check(audited_settings, "audit")
 
-    assert (told.status, "4h 0m ago" in told.what) == ("warning", True), told
+    assert (finding.status, "4h 0m ago" in finding.what) == ("warning", True), finding
 
 
 @pytest.mark.extended

@@ -189,11 +189,11 @@ def test_exhausted_connections_are_waited_for_then_reported(
 
     with lock_payments(postgres, postgres_url), ThreadPoolExecutor(8) as pool:
         refused = list(pool.map(partial(pay, client), payments))
-    asked = facilitator.settle_calls
+    calls = facilitator.settle_calls
     served = [pay(client, payment) for payment in payments]
 
     assert all(map(is_retryable_error, refused)), [response.text for response in refused]
-    assert asked == 0
+    assert calls == 0
     assert {response.status_code for response in served} == {200}
     assert sorted(facilitator.moved.values()) == [1] * 8
 
@@ -206,7 +206,7 @@ ENTRIES = {
 """Bytes that only one kind of write contains: a value after its length, or a part of an answer."""
 
 
-def answer_slowly(_asked: RecordedRequest) -> tuple[int, Any]:
+def answer_slowly(_request: RecordedRequest) -> tuple[int, Any]:
     """Answer after the settlement was written on its own."""
     time.sleep(0.2)
     lido = {"slug": "lido", "name": "Lido", "category": "Liquid Staking", "chains": ["Ethereum"], "tvl": 9}
@@ -311,9 +311,11 @@ async def test_no_queue_for_unresponsive_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = open_store(f"postgresql://centgate@127.0.0.1:{silent.getsockname()[1]}/x")
         async with asyncio.timeout(20):
-            told = await asyncio.gather(*(store.run(do_nothing) for _ in range(20)), return_exceptions=True)
+            results = await asyncio.gather(
+                *(store.run(do_nothing) for _ in range(20)), return_exceptions=True
+            )
 
-    assert {type(error) for error in told} == {JournalUnavailable}
+    assert {type(error) for error in results} == {JournalUnavailable}
 
 
 @pytest.mark.extended

@@ -166,7 +166,7 @@ def test_fifty_disconnects_are_charged_once_each(shop: Shop) -> None:
 
 
 def _hold_answer(
-    arrived: threading.Event, release: threading.Event, _asked: RecordedRequest
+    arrived: threading.Event, release: threading.Event, _request: RecordedRequest
 ) -> tuple[int, Any]:
     arrived.set()
     release.wait(PATIENCE)

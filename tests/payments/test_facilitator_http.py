@@ -43,11 +43,11 @@ class ScriptedServer:
             while head := await _head(reader):
                 length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
                 self.requests.append(head + await reader.readexactly(length))
-                said = self.responses[min(len(self.requests), len(self.responses)) - 1]
-                if said is None:
+                response = self.responses[min(len(self.requests), len(self.responses)) - 1]
+                if response is None:
                     await reader.read()
                     break
-                writer.write(said)
+                writer.write(response)
                 await writer.drain()
                 if self.hangs_up:
                     break
@@ -86,13 +86,13 @@ async def open_pool(
     """Open a scripted server, and a pool that is connected to it."""
     server = ScriptedServer(list(says), hangs_up)
     async with listen(server.serve, tls) as server.url:
-        with closing(FacilitatorPool(server.url, MOST, tls=trusted)) as there:
-            yield server, there
+        with closing(FacilitatorPool(server.url, MOST, tls=trusted)) as pool:
+            yield server, pool
 
 
 async def test_request_is_sent_unchanged() -> None:
-    async with open_pool(WHOLE) as (server, there):
-        assert await there.post(b'{"x402Version":2}', {"Authorization": "Bearer t"}) == ANSWER
+    async with open_pool(WHOLE) as (server, pool):
+        assert await pool.post(b'{"x402Version":2}', {"Authorization": "Bearer t"}) == ANSWER
 
     head, _, body = server.requests[0].partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")
@@ -104,15 +104,15 @@ async def test_request_is_sent_unchanged() -> None:
 
 async def test_credentials_in_url_are_sent_as_header() -> None:
     async with open_pool(WHOLE) as (server, _):
-        with closing(FacilitatorPool(server.url.replace("//", "//us%40er:pass@"), MOST)) as there:
-            await there.post(b"{}", {})
+        with closing(FacilitatorPool(server.url.replace("//", "//us%40er:pass@"), MOST)) as pool:
+            await pool.post(b"{}", {})
 
     assert b"\r\nAuthorization: Basic dXNAZXI6cGFzcw==\r\n" in server.requests[0]
     assert b"\r\nHost: 127.0.0.1:" in server.requests[0]
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         WHOLE,
         CHUNKED,
@@ -122,40 +122,40 @@ async def test_credentials_in_url_are_sent_as_header() -> None:
     ],
     ids=["length", "chunks", "interim", "newlines", "case"],
 )
-async def test_all_response_forms_are_read_and_connection_reused(said: bytes) -> None:
-    async with open_pool(said) as (server, there):
-        answers = [await there.post(b"{}", {}) for _ in range(3)]
+async def test_all_response_forms_are_read_and_connection_reused(response: bytes) -> None:
+    async with open_pool(response) as (server, pool):
+        answers = [await pool.post(b"{}", {}) for _ in range(3)]
 
     assert answers == [ANSWER] * 3
     assert server.connections == 1
 
 
-@pytest.mark.parametrize("said", [ENDLESS, b"HTTP/1.0 200 OK\r\n\r\n" + b'{"a"'], ids=["1.1", "1.0"])
-async def test_body_may_end_with_connection(said: bytes) -> None:
-    async with open_pool(said, hangs_up=True) as (server, there):
-        assert await there.post(b"{}", {}) == ANSWER
-        assert await there.post(b"{}", {}) == ANSWER
+@pytest.mark.parametrize("response", [ENDLESS, b"HTTP/1.0 200 OK\r\n\r\n" + b'{"a"'], ids=["1.1", "1.0"])
+async def test_body_may_end_with_connection(response: bytes) -> None:
+    async with open_pool(response, hangs_up=True) as (server, pool):
+        assert await pool.post(b"{}", {}) == ANSWER
+        assert await pool.post(b"{}", {}) == ANSWER
 
     assert server.connections == 2
 
 
-@pytest.mark.parametrize("said", [WHOLE, CHUNKED])
-async def test_response_may_arrive_byte_by_byte(said: bytes) -> None:
+@pytest.mark.parametrize("response", [WHOLE, CHUNKED])
+async def test_response_may_arrive_byte_by_byte(response: bytes) -> None:
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _head(reader)
-        for byte in said:
+        for byte in response:
             writer.write(bytes([byte]))
             await writer.drain()
             await asyncio.sleep(0)
         writer.close()
 
     async with listen(trickle) as url:
-        with closing(FacilitatorPool(url, MOST)) as there:
-            assert await there.post(b"", {}) == ANSWER
+        with closing(FacilitatorPool(url, MOST)) as pool:
+            assert await pool.post(b"", {}) == ANSWER
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         b"",
         WHOLE[:-1],
@@ -175,18 +175,18 @@ async def test_response_may_arrive_byte_by_byte(said: bytes) -> None:
         *("endless", "long", "headers", "interim responses"),
     ],
 )
-async def test_invalid_response_closes_connection(said: bytes) -> None:
-    async with open_pool(said, WHOLE, hangs_up=True) as (server, there):
+async def test_invalid_response_closes_connection(response: bytes) -> None:
+    async with open_pool(response, WHOLE, hangs_up=True) as (server, pool):
         with pytest.raises(NoResponse):
-            await there.post(b"{}", {})
+            await pool.post(b"{}", {})
 
-        assert await there.post(b"{}", {}) == ANSWER
+        assert await pool.post(b"{}", {}) == ANSWER
         assert server.connections == 2
 
 
 async def test_surplus_response_is_discarded() -> None:
-    async with open_pool(WHOLE + WHOLE.replace(b'{"a"', b"evil"), WHOLE) as (server, there):
-        answers = [await there.post(b"{}", {}) for _ in range(2)]
+    async with open_pool(WHOLE + WHOLE.replace(b'{"a"', b"evil"), WHOLE) as (server, pool):
+        answers = [await pool.post(b"{}", {}) for _ in range(2)]
 
     assert answers == [ANSWER] * 2
     assert server.connections == 2
@@ -206,69 +206,69 @@ async def test_unsolicited_response_is_discarded() -> None:
         writer.close()
 
     async with listen(send_unsolicited) as url:
-        with closing(FacilitatorPool(url, MOST)) as there:
-            first = await there.post(b"", {})
+        with closing(FacilitatorPool(url, MOST)) as pool:
+            first = await pool.post(b"", {})
             await went.wait()
             await asyncio.sleep(0.05)
 
-            assert [first, await there.post(b"", {})] == [ANSWER] * 2
+            assert [first, await pool.post(b"", {})] == [ANSWER] * 2
 
 
 async def test_cancelled_request_closes_connection() -> None:
-    async with open_pool(None, WHOLE) as (server, there):
+    async with open_pool(None, WHOLE) as (server, pool):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await there.post(b"{}", {})
+                await pool.post(b"{}", {})
 
-        assert await there.post(b"{}", {}) == ANSWER
+        assert await pool.post(b"{}", {}) == ANSWER
         assert server.connections == 2
 
 
 async def test_concurrent_requests_share_pooled_connections() -> None:
-    async with open_pool(WHOLE) as (server, there):
-        answers = await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
-        await asyncio.gather(*(there.post(b"{}", {}) for _ in range(40)))
+    async with open_pool(WHOLE) as (server, pool):
+        answers = await asyncio.gather(*(pool.post(b"{}", {}) for _ in range(40)))
+        await asyncio.gather(*(pool.post(b"{}", {}) for _ in range(40)))
 
     assert answers == [ANSWER] * 40
     assert server.connections <= 40
 
 
 async def test_idle_connection_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_pool(WHOLE) as (server, there):
-        await there.post(b"{}", {})
+    async with open_pool(WHOLE) as (server, pool):
+        await pool.post(b"{}", {})
         monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", -1.0)
-        await there.post(b"{}", {})
+        await pool.post(b"{}", {})
 
     assert server.connections == 2
 
 
 async def test_surplus_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_pool(WHOLE) as (server, there):
-        await asyncio.gather(*(there.post(b"{}", {}) for _ in range(20)))
+    async with open_pool(WHOLE) as (server, pool):
+        await asyncio.gather(*(pool.post(b"{}", {}) for _ in range(20)))
         monkeypatch.setattr(facilitator_http, "MAX_IDLE_SECONDS", 0.05)
         await asyncio.sleep(0.1)
-        await there.post(b"{}", {})
+        await pool.post(b"{}", {})
         async with asyncio.timeout(10):
             while server.open > 1:  # noqa: ASYNC110 - the other side has no event
                 await asyncio.sleep(0.01)
 
 
 async def test_response_after_close_leaves_nothing_open() -> None:
-    async with open_pool(WHOLE) as (server, there):
-        asked = asyncio.ensure_future(there.post(b"{}", {}))
+    async with open_pool(WHOLE) as (server, pool):
+        task = asyncio.ensure_future(pool.post(b"{}", {}))
         await asyncio.sleep(0)
-        there.close()
+        pool.close()
 
-        assert await asked == ANSWER
+        assert await task == ANSWER
         async with asyncio.timeout(10):
             while server.open:  # noqa: ASYNC110 - the other side has no event
                 await asyncio.sleep(0.01)
 
 
 async def test_closed_connection_is_not_reused() -> None:
-    async with open_pool(WHOLE, hangs_up=True) as (server, there):
+    async with open_pool(WHOLE, hangs_up=True) as (server, pool):
         for _ in range(3):
-            assert await there.post(b"{}", {}) == ANSWER
+            assert await pool.post(b"{}", {}) == ANSWER
             await asyncio.sleep(0.05)
 
     assert server.connections == 3
@@ -278,10 +278,10 @@ async def test_unreachable_server_is_error() -> None:
     async with open_pool(WHOLE) as (server, _):
         pass
     with (
-        closing(FacilitatorPool(server.url, MOST)) as there,
+        closing(FacilitatorPool(server.url, MOST)) as pool,
         pytest.raises(NotConnected, match="ConnectionRefusedError"),
     ):
-        await there.post(b"{}", {})
+        await pool.post(b"{}", {})
 
 
 @pytest.mark.parametrize(
@@ -292,11 +292,11 @@ async def test_unreachable_server_is_error() -> None:
 async def test_tls_certificate_is_verified(name: str, vouched: str) -> None:
     authority, good = Authority(), (name, vouched) == ("127.0.0.1", "for")
     trusted = authority.client() if vouched == "for" else None
-    async with open_pool(WHOLE, tls=authority.server(name), trusted=trusted) as (server, there):
+    async with open_pool(WHOLE, tls=authority.server(name), trusted=trusted) as (server, pool):
         if good:
-            assert [await there.post(b"{}", {}) for _ in range(2)] == [ANSWER] * 2
+            assert [await pool.post(b"{}", {}) for _ in range(2)] == [ANSWER] * 2
         else:
             with pytest.raises(NotConnected, match="SSLCertVerificationError"):
-                await there.post(b"{}", {})
+                await pool.post(b"{}", {})
 
     assert len(server.requests) == (2 if good else 0)

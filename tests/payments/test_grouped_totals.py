@@ -158,29 +158,32 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def run_totals(url: str, *arguments: str) -> Any:
-    shown = run_payments_command("totals", *arguments, url=url)
-    assert shown.exit_code == 0, shown.output
-    return shown.stdout
+    result = run_payments_command("totals", *arguments, url=url)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 def test_command_prints_json(url: str) -> None:
-    told = json.loads(run_totals(url, "--by", "payer", "--json"))
+    output = json.loads(run_totals(url, "--by", "payer", "--json"))
 
-    found = [(each["payer"][:4], each["testNetwork"], each["dollars"]) for each in told["groups"]]
+    found = [(each["payer"][:4], each["testNetwork"], each["dollars"]) for each in output["groups"]]
     assert found == [
         ("0x01", True, "0.070000"),
         ("0x02", False, "0.060000"),
         ("0x01", False, "0.010000"),
         ("0x03", False, "0.000000"),
     ]
-    assert [(each["payer"], each["amount"]) for each in told["totals"]] == [(None, "70000"), (None, "70000")]
+    assert [(each["payer"], each["amount"]) for each in output["totals"]] == [
+        (None, "70000"),
+        (None, "70000"),
+    ]
 
 
 def test_totals_include_groups_beyond_limit(url: str) -> None:
-    told = json.loads(run_totals(url, "--by", "payer", "--limit", "1", "--json"))
+    output = json.loads(run_totals(url, "--by", "payer", "--limit", "1", "--json"))
 
-    assert len(told["groups"]) == 1
-    assert sum(int(each["amount"]) for each in told["totals"]) == 140_000
+    assert len(output["groups"]) == 1
+    assert sum(int(each["amount"]) for each in output["totals"]) == 140_000
 
 
 @pytest.mark.parametrize("by", TOTALS_GROUPS)
@@ -192,24 +195,24 @@ def test_csv_has_documented_columns(url: str, by: TotalsGroup) -> None:
 
 
 def test_one_payer_can_be_chosen(url: str) -> None:
-    told = json.loads(run_totals(url, "--by", "service", "--payer", "0x" + "02" * 20, "--json"))
+    output = json.loads(run_totals(url, "--by", "service", "--payer", "0x" + "02" * 20, "--json"))
 
-    assert {each["service"]: each["dollars"] for each in told["groups"]} == {
+    assert {each["service"]: each["dollars"] for each in output["groups"]} == {
         "token-risk": "0.030000",
         "phishing-check": "0.030000",
     }
 
 
 def test_table_marks_test_money_and_omitted_rows(url: str) -> None:
-    shown = run_totals(url, "--by", "payer", "--limit", "2")
+    result = run_totals(url, "--by", "payer", "--limit", "2")
 
-    assert "0.070000 test" in shown
-    assert "The first 2 of 4: add --limit 4" in shown
-    assert "0.140000" not in shown
+    assert "0.070000 test" in result
+    assert "The first 2 of 4: add --limit 4" in result
+    assert "0.140000" not in result
 
 
 def test_empty_journal_is_reported(tmp_path: Path) -> None:
-    shown = run_payments_command("totals", url=f"sqlite:///{tmp_path / 'none.db'}")
+    result = run_payments_command("totals", url=f"sqlite:///{tmp_path / 'none.db'}")
 
-    assert shown.exit_code == 0
-    assert "there is no journal yet" in shown.stderr
+    assert result.exit_code == 0
+    assert "there is no journal yet" in result.stderr

@@ -46,26 +46,26 @@ def sign_with_key(served_api: ServedApi, buyer: Buyer, key: str) -> str:
 
 def test_retry_with_fresh_signature_gets_first_answer(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     first = pay(served_api.client, sign_with_key(served_api, buyer, key))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     again = pay(served_api.client, sign_with_key(served_api, buyer, key))
 
     assert again.content == first.content
     assert again.headers["PAYMENT-RESPONSE"] == first.headers["PAYMENT-RESPONSE"]
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_key_for_another_request_is_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     pay(served_api.client, sign_with_key(served_api, buyer, key))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, sign_with_key(served_api, buyer, key), body=OTHER)
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
     assert "PAYMENT-REQUIRED" not in response.headers
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_payment_after_conflict_is_unspent(served_api: ServedApi, buyer: Buyer, key: str) -> None:
@@ -100,14 +100,14 @@ def test_key_returns_no_answer_of_another_payer(served_api: ServedApi, buyer: Bu
 
 def test_concurrent_retries_under_key_settle_once(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     payments = [sign_with_key(served_api, buyer, key) for _ in range(20)]
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     with ThreadPoolExecutor(20) as pool:
         responses = list(pool.map(pay, [served_api.client] * 20, payments))
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == 1
-    assert served_api.facilitator.settle_calls == asked + 1
+    assert served_api.facilitator.settle_calls == calls + 1
 
 
 def test_running_key_for_another_request_is_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
@@ -160,12 +160,12 @@ def test_resent_refused_payment_gets_answer_of_its_key(served_api: ServedApi, bu
     served_api.facilitator.next.append(refuse_with("insufficient_funds"))
     pay(served_api.client, refused_one)
     bought = pay(served_api.client, sign_with_key(served_api, buyer, key))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, refused_one)
 
     assert response.content == bought.content
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_key_added_later_changes_nothing(served_api: ServedApi, buyer: Buyer, key: str) -> None:
@@ -181,12 +181,12 @@ def test_key_added_later_changes_nothing(served_api: ServedApi, buyer: Buyer, ke
     "bad", ["short", "a" * 129, "white space in it", "späte-schlüssel-x", 1234567890123456]
 )
 def test_malformed_key_is_refused(served_api: ServedApi, buyer: Buyer, bad: object) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, with_identifier(sign_payload(served_api.client, buyer), bad))
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize("good", ["a" * 16, "A_9-" * 32])
@@ -212,26 +212,26 @@ def send_under_header(served_api: ServedApi, payment: str, key: str, **more: Any
 
 def test_header_and_extension_are_same_key(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     first = send_under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     by_header = send_under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
     by_extension = pay(served_api.client, sign_with_key(served_api, buyer, key))
 
     assert by_header.content == by_extension.content == first.content
     assert by_header.headers["Idempotent-Replayed"] == "true"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_header_for_another_request_is_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     send_under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), key)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = send_under_header(
         served_api, encode_header(sign_payload(served_api.client, buyer)), key, body=OTHER
     )
 
     assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_both_spellings_of_key_are_accepted_together(served_api: ServedApi, buyer: Buyer, key: str) -> None:
@@ -239,24 +239,24 @@ def test_both_spellings_of_key_are_accepted_together(served_api: ServedApi, buye
 
 
 def test_two_different_keys_are_refused(served_api: ServedApi, buyer: Buyer, key: str) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = send_under_header(served_api, sign_with_key(served_api, buyer, key), key + "2")
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert "differ" in response.json()["error"]["message"]
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize("bad", ["", '"', '""', "short", "a" * 129, "white space in it", "a,b" * 9])
 def test_malformed_header_is_refused(served_api: ServedApi, buyer: Buyer, bad: str) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = send_under_header(served_api, encode_header(sign_payload(served_api.client, buyer)), bad)
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert "Idempotency-Key" in response.json()["error"]["message"]
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_malformed_header_keeps_settled_payment(served_api: ServedApi, buyer: Buyer, key: str) -> None:

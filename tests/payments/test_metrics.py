@@ -136,9 +136,9 @@ def samples_after_use(server: MeteredServer, upstreams: FakeUpstreams) -> Sample
     assert pay(shop, sign_payment(shop, buyer)).status_code == 402
     assert pay(shop, sign_payment(shop, buyer)).status_code == 502
     search = partial(sign_payment, shop, buyer, SEARCH)
-    asked = {"query": "rollups"}
+    body = {"query": "rollups"}
     for _ in range(2):
-        assert pay(shop, search(asked), SEARCH, asked).status_code == 200
+        assert pay(shop, search(body), SEARCH, body).status_code == 200
     upstreams.faults["searxng"] = "500"
     for other in ({"query": "bridges"}, {"query": "oracles"}):
         owed = search(other)
@@ -405,11 +405,11 @@ def test_missing_database_removes_gauges_and_is_reported(
 def test_shared_cache_and_its_failure_are_counted(
     redis: Redis, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    asked = {"query": "sequencers"}
+    body = {"query": "sequencers"}
     with run_metered_server(tmp_path, SEARXNG_URL=upstreams.url_of("searxng"), CACHE_URL=redis.url) as server:
         assert wait_until(lambda: server.value("centgate_shared_cache_up"), lambda up: up == 1)
         search = partial(sign_payment, server.client, Buyer(), SEARCH)
-        assert pay(server.client, search(asked), SEARCH, asked).status_code == 200
+        assert pay(server.client, search(body), SEARCH, body).status_code == 200
         looked = server.value("centgate_cache_lookups_total", service=SLUG, cache="shared", result="miss")
 
         redis.kill()
@@ -489,10 +489,10 @@ def test_rules_and_dashboard_use_declared_metrics(file: str) -> None:
         for end in ("_bucket", "_sum", "_count")
     }
 
-    asked = set(re.findall(r"\b(?:centgate|process)_[a-z_]+", " ".join(_expressions(file))))
+    metrics = set(re.findall(r"\b(?:centgate|process)_[a-z_]+", " ".join(_expressions(file))))
 
-    assert asked
-    assert asked - known == set()
+    assert metrics
+    assert metrics - known == set()
 
 
 def _expressions(file: str) -> list[str]:

@@ -207,10 +207,10 @@ def test_downgrade_to_first_version_and_back(run: Run) -> None:
     run(execute_statement(DELIVERED))
 
     run(migrate_to("0001"))
-    kept = run(execute_statement("SELECT state, amount FROM payments"))
+    rows = run(execute_statement("SELECT state, amount FROM payments"))
     run(upgrade_schema)
 
-    assert kept == [("delivered", "10000")]
+    assert rows == [("delivered", "10000")]
     assert run(compare_schema) == []
 
 
@@ -230,12 +230,14 @@ def test_second_upgrade_changes_nothing(run: Run) -> None:
     assert run(execute_statement("SELECT state FROM payments")) == [("delivered",)]
 
 
-@pytest.mark.parametrize(("found", "told"), [("0999", "newer Centgate"), ("ae1027a6acf", "another program")])
-def test_unknown_schema_is_kept(run: Run, found: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("found", "message"), [("0999", "newer Centgate"), ("ae1027a6acf", "another program")]
+)
+def test_unknown_schema_is_kept(run: Run, found: str, message: str) -> None:
     run(upgrade_schema)
     run(execute_statement(f"UPDATE alembic_version SET version_num = '{found}'"))
 
-    with pytest.raises(SchemaMismatch, match=told):
+    with pytest.raises(SchemaMismatch, match=message):
         run(upgrade_schema)
 
     assert run(execute_statement("SELECT version_num FROM alembic_version")) == [(found,)]
@@ -262,20 +264,20 @@ def test_command_refuses_newer_schema(database_url: str, run: Run) -> None:
     run(upgrade_schema)
     run(execute_statement("UPDATE alembic_version SET version_num = '0999'"))
 
-    code, told = run_migrate_command(database_url)
+    code, output = run_migrate_command(database_url)
 
-    assert (code, "newer Centgate (schema 0999" in told) == (1, True)
+    assert (code, "newer Centgate (schema 0999" in output) == (1, True)
 
 
 @pytest.mark.parametrize(
     "url", ["sqlite:///nowhere/journal.db", "sqlite:///:memory:", "postgresql://x:secret@127.0.0.1:1/x"]
 )
 def test_command_reports_database_errors(url: str) -> None:
-    code, told = run_migrate_command(url)
+    code, output = run_migrate_command(url)
 
     assert code == 1
-    assert told.startswith("centgate: ")
-    assert "secret" not in told
+    assert output.startswith("centgate: ")
+    assert "secret" not in output
 
 
 def run_refused_serve(url: str) -> tuple[int, str]:
@@ -291,10 +293,10 @@ def test_server_refuses_newer_schema(database_url: str, run: Run) -> None:
     run(upgrade_schema)
     run(execute_statement("UPDATE alembic_version SET version_num = '0999'"))
 
-    code, told = run_refused_serve(database_url)
+    code, output = run_refused_serve(database_url)
 
     assert code == 1
-    assert "created by a newer Centgate" in told
+    assert "created by a newer Centgate" in output
 
 
 @pytest.mark.extended
@@ -302,9 +304,9 @@ def test_server_refuses_newer_schema(database_url: str, run: Run) -> None:
 def test_server_refuses_older_shared_schema(database_url: str, run: Run) -> None:
     run(migrate_to("0001"))
 
-    code, told = run_refused_serve(database_url)
+    code, output = run_refused_serve(database_url)
 
-    assert (code, "run `centgate migrate`" in told) == (1, True)
+    assert (code, "run `centgate migrate`" in output) == (1, True)
 
 
 async def test_migrate_brings_older_file_up_to_date(tmp_path: Path) -> None:

@@ -228,12 +228,12 @@ def test_refused_settlement_has_new_challenge(
 
 
 def test_cross_origin_pages_can_pay(shop: httpx.Client) -> None:
-    asked = {
+    headers = {
         "Origin": "https://page.example",
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization,content-type",
     }
-    preflight = shop.options(PHISHING, headers=asked)
+    preflight = shop.options(PHISHING, headers=headers)
     assert "authorization" in preflight.headers["Access-Control-Allow-Headers"].lower()
     exposed = shop.post(PHISHING, headers={"Origin": "https://page.example"}).headers[
         "Access-Control-Expose-Headers"

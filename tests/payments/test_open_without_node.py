@@ -71,10 +71,10 @@ async def test_crash_after_settlement_leaves_visible_open_payment(
     assert [each.state_after for each in await reconcile_all(settings)] == ["settling"]
 
     nonce = payload["payload"]["authorization"]["nonce"]
-    shown = await asyncio.to_thread(run_payments_command, "show", nonce, url=settings.database_url)
+    result = await asyncio.to_thread(run_payments_command, "show", nonce, url=settings.database_url)
     finding = await check_open_payments(settings)
     assert await read_metric(settings, "no_node") == 1
-    assert "No node of its network is configured" in " ".join(shown.stdout.split())
+    assert "No node of its network is configured" in " ".join(result.stdout.split())
     assert (finding.status, "1 payment is open because no node answers" in finding.what) == ("warning", True)
     assert facilitator.moved.total() == 1
 

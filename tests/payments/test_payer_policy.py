@@ -262,7 +262,7 @@ def test_settings_come_from_environment(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"payers_denied": "0x12"}, "is not an address"),
         ({"payers_allowed": ","}, "names no address"),
@@ -272,10 +272,10 @@ def test_settings_come_from_environment(monkeypatch: pytest.MonkeyPatch, tmp_pat
         ({"payers_allowed_file": "wrong"}, "CENTGATE_PAYERS_ALLOWED_FILE: wrong, line 2: '0x34' is not"),
     ],
 )
-def test_invalid_list_is_refused_at_start(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
+def test_invalid_list_is_refused_at_start(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
     (tmp_path / "wrong").write_text("# first\n0x34\n")  # the working directory is this folder
 
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=reason):
         validate_startup(Settings(**changes))
 
 

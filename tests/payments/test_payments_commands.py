@@ -32,9 +32,9 @@ DAY = 86_400.0
 
 
 def list_payments(url: str, *arguments: str) -> Any:
-    shown = run_payments_command("list", "--json", *arguments, url=url)
-    assert shown.exit_code == 0, shown.output
-    return json.loads(shown.stdout)["payments"]
+    result = run_payments_command("list", "--json", *arguments, url=url)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["payments"]
 
 
 def read_actions(url: str) -> list[ConsoleAction]:
@@ -69,7 +69,7 @@ def test_payments_are_listed_while_server_runs(
     answers = [pay(client, sign_payment(client, buyer)) for _ in range(3)]
 
     unknown, rejected, delivered = list_payments(database_url)
-    shown = run_payments_command(
+    result = run_payments_command(
         "show", f"{delivered['payer']}:{delivered['nonce']}", "--json", "--body", url=database_url
     )
     summary = json.loads(run_payments_command("summary", "--json", url=database_url).stdout)
@@ -80,7 +80,7 @@ def test_payments_are_listed_while_server_runs(
     assert (delivered["price"], delivered["amount"], delivered["route"]) == ("0.010000", "10000", PHISHING)
     assert (rejected["state"], rejected["reason"]) == ("refused", "insufficient_funds")
     assert (unknown["state"], unknown["standing"]) == ("settling", "open")
-    assert json.loads(shown.stdout)["payments"][0]["answer"]["body"] == answers[0].text
+    assert json.loads(result.stdout)["payments"][0]["answer"]["body"] == answers[0].text
     assert summary["totals"][0] | {"payments": 3, "dollars": "0.010000"} == summary["totals"][0]
 
 
@@ -92,19 +92,19 @@ def test_command_resolves_open_payment(
     facilitator.next = [facilitator.move_then_reply(reply_with(500, "no"))]
     payment = sign_payment(client, buyer)
     assert pay(client, payment).status_code == 502
-    given = {
+    environment = {
         "CENTGATE_PAY_TO": str(settings.pay_to),
         "CENTGATE_NETWORK": settings.network,
         "CENTGATE_FACILITATOR_URL": facilitator.url,
     }
 
-    dry = run_payments_command("reconcile", "--dry-run", "--json", url=database_url, settings=given)
+    dry = run_payments_command("reconcile", "--dry-run", "--json", url=database_url, settings=environment)
     asked_dry = facilitator.settle_calls
-    done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
+    done = run_payments_command("reconcile", "--json", url=database_url, settings=environment)
 
     deadline = time.monotonic() + 30
     while list_payments(database_url)[0]["state"] == "settling" and time.monotonic() < deadline:
-        done = run_payments_command("reconcile", "--json", url=database_url, settings=given)
+        done = run_payments_command("reconcile", "--json", url=database_url, settings=environment)
     assert (dry.exit_code, asked_dry) == (1, 1)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["open"] == []
@@ -116,12 +116,14 @@ def test_command_resolves_open_payment(
 @pytest.mark.extended
 def test_unresolved_payment_is_reported_and_fails(database_url: str, facilitator: StubFacilitator) -> None:
     insert_now(database_url, payments=[old_payment_row(1, "settling")])
-    given = {"CENTGATE_PAY_TO": "0x" + "ce" * 20, "CENTGATE_FACILITATOR_URL": facilitator.url}
+    environment = {"CENTGATE_PAY_TO": "0x" + "ce" * 20, "CENTGATE_FACILITATOR_URL": facilitator.url}
 
-    shown = run_payments_command("reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=given)
+    result = run_payments_command(
+        "reconcile", "--rpc", "http://127.0.0.1:9", url=database_url, settings=environment
+    )
 
-    assert shown.exit_code == 1, shown.output
-    assert "Open before: 1, now: 1" in shown.stdout
+    assert result.exit_code == 1, result.output
+    assert "Open before: 1, now: 1" in result.stdout
 
 
 @pytest.mark.extended
@@ -202,11 +204,11 @@ def test_shortened_id_finds_payment(tmp_path: Path) -> None:
     insert_now(url, payments=[old_payment_row(1, "delivered")])
     short = run_payments_command("list", url=url).stdout.split()[-1]
 
-    shown = run_payments_command("show", short, url=url)
+    result = run_payments_command("show", short, url=url)
 
     assert "…" in short
-    assert shown.exit_code == 0
-    assert payment_row(1)["transaction"] in shown.stdout
+    assert result.exit_code == 0
+    assert payment_row(1)["transaction"] in result.stdout
 
 
 @pytest.mark.extended
@@ -238,12 +240,12 @@ def test_payment_is_described_in_words(tmp_path: Path, payment: Any, said_of_it:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     insert_now(url, payments=[payment])
 
-    shown = run_payments_command("show", payment["nonce"], url=url, width=200)
+    result = run_payments_command("show", payment["nonce"], url=url, width=200)
 
-    assert shown.exit_code == 0, shown.output
-    assert [each for each in said_of_it if each not in " ".join(shown.stdout.split())] == []
-    assert "secret" not in shown.output
-    assert "the proof" not in shown.output
+    assert result.exit_code == 0, result.output
+    assert [each for each in said_of_it if each not in " ".join(result.stdout.split())] == []
+    assert "secret" not in result.output
+    assert "the proof" not in result.output
 
 
 def event_row(number: int, kind: str, paid: Any, **changes: Any) -> Any:
@@ -262,17 +264,17 @@ def test_events_are_shown_in_order(database_url: str) -> None:
     ]
     insert_now(database_url, payments=[paid], payment_events=history)
 
-    shown = json.loads(run_payments_command("show", paid["nonce"], "--json", url=database_url).stdout)
+    output = json.loads(run_payments_command("show", paid["nonce"], "--json", url=database_url).stdout)
     page = run_payments_command("show", paid["nonce"], url=database_url, width=250).stdout
 
-    told = [each["what"] for each in shown["payments"][0]["events"]]
-    assert "presented it for" in told[0]
-    assert told[1:] == [
+    events = [each["what"] for each in output["payments"][0]["events"]]
+    assert "presented it for" in events[0]
+    assert events[1:] == [
         "It was refused (insufficient_funds): no money moved.",
         f"Its outcome was unknown (settlement_pending): the facilitator reported {REFUND}.",
         f"Its refund in {REFUND} was recorded. It was not checked on the chain.",
     ]
-    assert [each for each in told if each not in " ".join(page.split())] == []
+    assert [each for each in events if each not in " ".join(page.split())] == []
 
 
 def test_payment_that_was_not_sent_is_listed_by_its_state(tmp_path: Path) -> None:
@@ -409,16 +411,16 @@ def test_refund_list_says_it_moves_no_money(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     insert_now(url, payments=[old_payment_row(1)])
 
-    shown = run_payments_command("refund-list", url=url)
+    result = run_payments_command("refund-list", url=url)
 
-    assert "Centgate moves no money" in shown.stdout
-    assert "Payments: 1, 0.010000 dollars in all" in shown.stdout
-    assert payment_row(1)["payer"] in shown.stdout
+    assert "Centgate moves no money" in result.stdout
+    assert "Payments: 1, 0.010000 dollars in all" in result.stdout
+    assert payment_row(1)["payer"] in result.stdout
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
-    ("payment", "why"),
+    ("payment", "reason"),
     [
         (old_payment_row(1, "settled", 0.1), "could get both"),
         (old_payment_row(1, "delivered"), "the payment is delivered"),
@@ -427,14 +429,14 @@ def test_refund_list_says_it_moves_no_money(tmp_path: Path) -> None:
     ],
     ids=["redeemable", "delivered", "open", "refused"],
 )
-def test_only_refundable_payment_can_be_entered(tmp_path: Path, payment: Any, why: str) -> None:
+def test_only_refundable_payment_can_be_entered(tmp_path: Path, payment: Any, reason: str) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     insert_now(url, payments=[payment])
 
-    shown = run_payments_command("refunded", payment["nonce"], "--in", REFUND, url=url)
+    result = run_payments_command("refunded", payment["nonce"], "--in", REFUND, url=url)
 
-    assert shown.exit_code == 1
-    assert why in shown.stderr
+    assert result.exit_code == 1
+    assert reason in result.stderr
     assert list_payments(url)[0]["refundTransaction"] is None
 
 
@@ -450,22 +452,22 @@ READING = [
 
 @pytest.mark.parametrize("arguments", READING, ids=" ".join)
 def test_missing_journal_is_reported_and_not_created(tmp_path: Path, arguments: list[str]) -> None:
-    shown = run_payments_command(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
+    result = run_payments_command(*arguments, url=f"sqlite:///{tmp_path / 'none.db'}")
 
-    assert shown.exit_code == 0, shown.output
+    assert result.exit_code == 0, result.output
     if "--json" in arguments:
-        assert json.loads(shown.stdout) == {"payments": [], "next": None}
+        assert json.loads(result.stdout) == {"payments": [], "next": None}
     else:
-        assert "there is no journal yet" in shown.stderr
-        assert str(tmp_path / "none.db") in shown.stderr
+        assert "there is no journal yet" in result.stderr
+        assert str(tmp_path / "none.db") in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_empty_database_on_server_stays_empty(postgres: Postgres, postgres_url: str) -> None:
-    shown = run_payments_command("list", url=postgres_url)
+    result = run_payments_command("list", url=postgres_url)
 
-    assert shown.exit_code == 0
-    assert "has no Centgate tables" in shown.stderr
+    assert result.exit_code == 0
+    assert "has no Centgate tables" in result.stderr
     assert postgres.run("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", postgres_url) == "0"
 
 
@@ -483,12 +485,12 @@ def test_other_schema_is_reported_in_one_line(tmp_path: Path, version: str, advi
     connection.commit()
     connection.close()
 
-    shown = run_payments_command("list", url=url)
+    result = run_payments_command("list", url=url)
 
-    assert shown.exit_code == 1
-    assert advice in shown.stderr
-    assert HEAD_REVISION in shown.stderr
-    assert len(shown.stderr.splitlines()) == 1
+    assert result.exit_code == 1
+    assert advice in result.stderr
+    assert HEAD_REVISION in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -517,12 +519,12 @@ def test_invalid_arguments_are_reported_in_one_line(
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     insert_now(url)
 
-    shown = run_payments_command(*arguments, url=url)
+    result = run_payments_command(*arguments, url=url)
 
-    assert shown.exit_code == code, shown.output
-    assert sentence in shown.stderr
-    assert len(shown.stderr.splitlines()) == 1
-    assert shown.stdout == ""
+    assert result.exit_code == code, result.output
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -531,20 +533,20 @@ def test_invalid_arguments_are_reported_in_one_line(
 def test_unreadable_database_is_reported(tmp_path: Path, url: str) -> None:
     (tmp_path / "text").write_text("no database " * 100)
 
-    shown = run_payments_command("list", url=url.format(folder=tmp_path))
+    result = run_payments_command("list", url=url.format(folder=tmp_path))
 
-    assert shown.exit_code == 1
-    assert "the payment journal cannot be read" in shown.stderr
-    assert "secret" not in shown.output
+    assert result.exit_code == 1
+    assert "the payment journal cannot be read" in result.stderr
+    assert "secret" not in result.output
 
 
 def test_export_does_not_overwrite_journal(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
     insert_now(url, payments=[old_payment_row(1)])
 
-    shown = run_payments_command("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
+    result = run_payments_command("export", "--format", "csv", "--out", str(tmp_path / "journal.db"), url=url)
 
-    assert shown.exit_code == 2
+    assert result.exit_code == 2
     assert len(list_payments(url)) == 1
 
 
@@ -558,11 +560,11 @@ def test_export_does_not_overwrite_journal(tmp_path: Path) -> None:
     ],
 )
 def test_help_names_columns_and_exit_codes(command: str, columns: dict[str, str]) -> None:
-    shown = run_payments_command(command, "--help", url="sqlite:///none.db", width=200)
+    result = run_payments_command(command, "--help", url="sqlite:///none.db", width=200)
 
-    words = shown.stdout.split()
+    words = result.stdout.split()
     assert [column for column in columns if column not in words] == []
-    assert "Exit codes:" in shown.stdout
+    assert "Exit codes:" in result.stdout
 
 
 @pytest.mark.extended

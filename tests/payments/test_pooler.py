@@ -124,7 +124,7 @@ async def check_database(settings: Settings) -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("changes", "status", "said"),
+    ("changes", "status", "message"),
     [
         ({}, "ok", "behind a pooler: statements are not prepared"),
         ({"database_prepared_statements": True}, "failed", "loses prepared statements"),
@@ -132,11 +132,11 @@ async def check_database(settings: Settings) -> Finding:
     ids=["by default", "prepared"],
 )
 async def test_doctor_detects_pooler(
-    settings: Settings, pooled_url: str, changes: dict[str, bool], status: str, said: str
+    settings: Settings, pooled_url: str, changes: dict[str, bool], status: str, message: str
 ) -> None:
     finding = await check_database(settings.model_copy(update={"database_url": pooled_url, **changes}))
 
-    assert (finding.status, said in finding.what) == (status, True)
+    assert (finding.status, message in finding.what) == (status, True)
 
 
 async def test_doctor_detects_kept_prepared_statements(settings: Settings, database: str) -> None:

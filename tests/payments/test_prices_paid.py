@@ -90,14 +90,14 @@ def test_payment_at_another_price_is_refused_with_fresh_terms(
     served_api: ServedApi, folder: Path, buyer: Buyer
 ) -> None:
     cheaper = build_terms(phishing_check, build_settings(folder, served_api.facilitator.url))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(buyer.payload(cheaper.header, now=int(time.time()))))
 
     assert response.status_code == 402
     assert decode_header(response.headers["PAYMENT-REQUIRED"])["accepts"][0]["amount"] == "15000"
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "new_payment"}
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 async def test_settled_at_old_price_is_redeemed_and_replayed(
@@ -107,13 +107,13 @@ async def test_settled_at_old_price_is_redeemed_and_replayed(
     terms = build_terms(phishing_check, before)
     payment = encode_header(buyer.payload(terms.header, now=int(time.time())))
     await record_payment(before, payment, int(time.time()), transaction=HASH, terms=terms)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     first, again = (pay(served_api.client, payment) for _ in range(2))
 
     assert (first.status_code, again.content) == (200, first.content)
     assert decode_header(first.headers["PAYMENT-RESPONSE"])["amount"] == "10000"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 async def test_open_at_old_price_is_settled_at_old_price(

@@ -102,12 +102,12 @@ def test_path_spelling_reaches_no_service_unpaid(served_api: ServedApi, path: st
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 def test_payment_for_path_spelling_is_not_taken(served_api: ServedApi, path: str) -> None:
     payment = sign_payment(served_api.client, Buyer())
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     answer = send_raw(served_api, path, f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.status in (400, 404)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
     assert pay(served_api.client, payment).status_code == 200
 
 
@@ -125,12 +125,12 @@ def test_query_string_is_ignored(served_api: ServedApi, path: str) -> None:
 def test_another_host_gets_same_answer_or_none(served_api: ServedApi, host: str) -> None:
     payment = sign_payment(served_api.client, Buyer())
     first = pay(served_api.client, payment)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     answer = send_raw(served_api, PHISHING, f"Host: {host}", f"PAYMENT-SIGNATURE: {payment}")
 
     assert answer.body == first.content or answer.status == 400
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize(
@@ -144,22 +144,22 @@ def test_rewrite_headers_have_no_effect(served_api: ServedApi, header: str) -> N
 
 def test_two_payments_in_one_request_are_refused(served_api: ServedApi) -> None:
     payments = [sign_payment(served_api.client, Buyer(number)) for number in (0, 1)]
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     answer = send_raw(served_api, PHISHING, *(f"PAYMENT-SIGNATURE: {payment}" for payment in payments))
 
     assert (answer.status, answer.code) == (402, "payment_required")
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_repeated_payment_header_is_refused(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     answer = send_raw(served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}", f"payment-signature: {payment}")
 
     assert answer.status == 402
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
     assert pay(served_api.client, payment).status_code == 200
 
 

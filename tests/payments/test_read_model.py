@@ -207,14 +207,14 @@ async def test_rows_added_during_iteration_are_left_out(database_url: str) -> No
     await insert_rows(
         database_url, payments=[payment_row(each, "refused", created_at=NOW + each) for each in range(6)]
     )
-    seen: list[str] = []
+    values: list[str] = []
     async with open_test_store(database_url) as store:
         async for record in iterate_payments(store, PaymentFilter(), REDEEM_CUTOFF, page_size=2):
-            seen.append(record.key.nonce)
-            if len(seen) == 1:
+            values.append(record.key.nonce)
+            if len(values) == 1:
                 await insert_rows(database_url, payments=[payment_row(99, created_at=NOW + 99)])
 
-    assert seen == [f"0x{each:064x}" for each in range(6)]
+    assert values == [f"0x{each:064x}" for each in range(6)]
 
 
 @pytest.mark.extended
@@ -250,12 +250,12 @@ async def test_entry_has_exact_money_and_utc_times(database_url: str) -> None:
     )
     async with open_test_store(database_url) as store:
         [record] = await read_all(store)
-    told: dict[str, Any] = payment_entry(record, OUTLOOK)
+    entry: dict[str, Any] = payment_entry(record, OUTLOOK)
 
-    assert (told["price"], told["amount"]) == ("1.234567", "1234567")
-    assert told["time"] == "2026-11-18T11:06:40.250Z"
-    assert told["redeemableUntil"] == "2026-11-19T11:06:41.250Z"
-    assert (told["state"], told["standing"]) == ("settled", "redeemable")
+    assert (entry["price"], entry["amount"]) == ("1.234567", "1234567")
+    assert entry["time"] == "2026-11-18T11:06:40.250Z"
+    assert entry["redeemableUntil"] == "2026-11-19T11:06:41.250Z"
+    assert (entry["state"], entry["standing"]) == ("settled", "redeemable")
 
 
 @pytest.mark.parametrize(

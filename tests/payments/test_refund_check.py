@@ -44,14 +44,14 @@ def create_journal(folder: Path, *rows: Row) -> str:
 
 def enter_refund(url: str, paid: Row, transaction: str, *more: str, node: str) -> Result:
     """Enter a refund by command."""
-    given = {"CENTGATE_RPC_84532_URL": node, "CENTGATE_RPC_84532_ENABLED": "true"}
+    environment = {"CENTGATE_RPC_84532_URL": node, "CENTGATE_RPC_84532_ENABLED": "true"}
     name = f"{paid['payer']}:{paid['nonce']}"
-    return run_payments_command("refunded", name, "--in", transaction, *more, url=url, settings=given)
+    return run_payments_command("refunded", name, "--in", transaction, *more, url=url, settings=environment)
 
 
 def list_events(url: str, nonce: str) -> list[str]:
-    shown = run_payments_command("show", nonce, "--json", url=url)
-    return [each["what"] for each in json.loads(shown.stdout)["payments"][0]["events"]]
+    result = run_payments_command("show", nonce, "--json", url=url)
+    return [each["what"] for each in json.loads(result.stdout)["payments"][0]["events"]]
 
 
 def test_refund_found_on_chain_is_entered(tmp_path: Path, devchain: DevChain) -> None:
@@ -59,9 +59,9 @@ def test_refund_found_on_chain_is_entered(tmp_path: Path, devchain: DevChain) ->
     url = create_journal(tmp_path, paid)
     transaction = transfer_tokens(devchain, Buyer(2), PAYER, 10_000)
 
-    shown = enter_refund(url, paid, transaction, node=devchain.rpc_url)
+    result = enter_refund(url, paid, transaction, node=devchain.rpc_url)
 
-    assert shown.exit_code == 0, shown.output
+    assert result.exit_code == 0, result.output
     assert list_events(url, paid["nonce"])[-1] == f"Its refund in {transaction} was recorded."
 
 
@@ -77,7 +77,7 @@ def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: De
 
 
 @pytest.mark.parametrize(
-    ("to", "amount", "why"),
+    ("to", "amount", "reason"),
     [
         (PAYER, 9_999, "moved 0.009999 test dollars"),
         (BUYER_ACCOUNTS[4].address, 10_000, "moved 0.000000 test dollars"),
@@ -85,23 +85,25 @@ def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: De
     ids=["too little", "to another recipient"],
 )
 def test_transaction_without_refund_is_refused(
-    tmp_path: Path, devchain: DevChain, to: str, amount: int, why: str
+    tmp_path: Path, devchain: DevChain, to: str, amount: int, reason: str
 ) -> None:
     paid = refundable_row(devchain, 1)
     url = create_journal(tmp_path, paid)
 
-    shown = enter_refund(url, paid, transfer_tokens(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
+    result = enter_refund(url, paid, transfer_tokens(devchain, Buyer(2), to, amount), node=devchain.rpc_url)
 
-    assert (shown.exit_code, why in shown.stderr) == (1, True), shown.output
+    assert (result.exit_code, reason in result.stderr) == (1, True), result.output
 
 
 def test_payers_transfer_to_itself_is_no_refund(tmp_path: Path, devchain: DevChain) -> None:
     paid = refundable_row(devchain, 1)
     url = create_journal(tmp_path, paid)
 
-    shown = enter_refund(url, paid, transfer_tokens(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url)
+    result = enter_refund(
+        url, paid, transfer_tokens(devchain, Buyer(3), PAYER, 10_000), node=devchain.rpc_url
+    )
 
-    assert (shown.exit_code, "moved 0.000000 test dollars" in shown.stderr) == (1, True), shown.output
+    assert (result.exit_code, "moved 0.000000 test dollars" in result.stderr) == (1, True), result.output
 
 
 def test_missing_or_failed_transaction_is_refused(tmp_path: Path, devchain: DevChain) -> None:

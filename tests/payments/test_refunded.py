@@ -97,11 +97,11 @@ async def test_refund_voids_earlier_read_row(
     payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
     key = build_key(await read_row(long_redeem_settings, payload))
     async with open_journal_store(long_redeem_settings) as store:
-        seen = await store.run(partial(queries.find_payment, key))
-        assert seen is not None
+        payment = await store.run(partial(queries.find_payment, key))
+        assert payment is not None
         assert await enter_refund(long_redeem_settings, key)
 
-        assert not await store.run(partial(queries.update_if_unchanged, seen, {"owner": "a server"}))
+        assert not await store.run(partial(queries.update_if_unchanged, payment, {"owner": "a server"}))
 
 
 @pytest.mark.extended
@@ -111,10 +111,10 @@ async def test_claimed_payment_is_not_refunded(
     payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
     key = build_key(await read_row(long_redeem_settings, payload))
     async with open_journal_store(long_redeem_settings) as store:
-        seen = await store.run(partial(queries.find_payment, key))
-        assert seen is not None
+        payment = await store.run(partial(queries.find_payment, key))
+        assert payment is not None
         await store.run(partial(queries.record_heartbeat, "elsewhere:1/2/3"))
-        await store.run(partial(queries.update_if_unchanged, seen, {"owner": "elsewhere:1/2/3/7"}))
+        await store.run(partial(queries.update_if_unchanged, payment, {"owner": "elsewhere:1/2/3/7"}))
 
         assert not await enter_refund(long_redeem_settings, key)
         row = await store.run(partial(queries.find_payment, key))

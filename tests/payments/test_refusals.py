@@ -68,12 +68,12 @@ MALFORMED = {
 
 @pytest.mark.parametrize(("header", "reason"), MALFORMED.values(), ids=MALFORMED.keys())
 def test_malformed_header_is_402(served_api: ServedApi, header: bytes, reason: str) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = _post(served_api.client, header)
 
     _check_refused(response, reason)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def set_accepted(name: str, value: Any) -> Callable[[Payload], None]:
@@ -206,12 +206,12 @@ def test_payment_altered_after_signing_is_refused(
 ) -> None:
     payload = sign_payload(served_api.client, Buyer())
     change(payload)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(payload))
 
     _check_refused(response, reason)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 # the change of a payment before it is signed, and the reason
@@ -232,12 +232,12 @@ def test_payment_signed_for_other_terms_is_refused(
     served_api: ServedApi, signed: dict[str, str], reason: str
 ) -> None:
     payload = sign_payload(served_api.client, Buyer(), **signed)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, encode_header(payload))
 
     _check_refused(response, reason)
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def _post(client: httpx.Client, header: bytes) -> httpx.Response:

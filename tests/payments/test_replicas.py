@@ -81,7 +81,7 @@ def test_burst_is_settled_by_one_transaction(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payment = sign_payment(client, buyer, addresses[0])
-    asked, block, before = (
+    calls, block, before = (
         facilitator.settle_calls,
         read_block_number(devchain),
         devchain.token_balance(DEFAULT_PAYEE),
@@ -93,7 +93,7 @@ def test_burst_is_settled_by_one_transaction(
 
     assert {(response.status_code, response.content) for response in burst} == {(200, burst[0].content)}
     assert {response.content for response in later} == {burst[0].content}
-    assert facilitator.settle_calls == asked + 1
+    assert facilitator.settle_calls == calls + 1
     assert [mined["status"] for mined in read_transactions(devchain, block)] == ["0x1"]
     assert devchain.token_balance(DEFAULT_PAYEE) == before + 10_000
     assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
@@ -108,7 +108,7 @@ def test_payments_of_several_buyers_are_settled_once_each(
 ) -> None:
     addresses = [replica.url + PHISHING for replica in replicas]
     payments = [sign_payment(client, Buyer(number), addresses[0]) for number in range(5)]
-    asked, block, before = (
+    calls, block, before = (
         facilitator.settle_calls,
         read_block_number(devchain),
         devchain.token_balance(DEFAULT_PAYEE),
@@ -120,6 +120,6 @@ def test_payments_of_several_buyers_are_settled_once_each(
 
     assert {response.status_code for response in responses} == {200}
     assert len({response.content for response in responses}) == len(payments)
-    assert facilitator.settle_calls == asked + len(payments)
+    assert facilitator.settle_calls == calls + len(payments)
     assert [mined["status"] for mined in read_transactions(devchain, block)] == ["0x1"] * len(payments)
     assert devchain.token_balance(DEFAULT_PAYEE) == before + len(payments) * 10_000

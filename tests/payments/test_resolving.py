@@ -180,13 +180,13 @@ async def test_payment_is_not_retried_before_its_time(
     early, late = await record_open_payment(settings, buyer), await record_open_payment(settings, Buyer(1))
     await reconcile_all(settings)
     facilitator.usually = facilitator.settle
-    asked = facilitator.settle_calls
+    calls = facilitator.settle_calls
     third = await record_open_payment(settings, Buyer(2))
 
     api(settings)
     await wait_for_row(settings, third, is_settled)
 
-    assert facilitator.settle_calls == asked + 1
+    assert facilitator.settle_calls == calls + 1
     assert [(await read_row(settings, each))["state"] for each in (early, late)] == ["settling"] * 2
 
 

@@ -591,13 +591,13 @@ async def test_failing_journal_keeps_payment_from_second(
     )
 
     failed = pay(client, payment)
-    asked = second.settle_calls
+    calls = second.settle_calls
     execute(tmp_path, "DROP TRIGGER full")
     facilitator.usually = facilitator.settle
     settled = pay(client, payment)
 
     assert payment_note(failed)["retry"] == "same_payment"
-    assert (asked, settled.status_code) == (0, 200)
+    assert (calls, settled.status_code) == (0, 200)
     assert (facilitator.moved.total(), second.settle_calls) == (1, 0)
 
 
@@ -617,11 +617,11 @@ async def test_payment_of_removed_facilitator_is_not_presented(
     swapped = with_second(two_facilitator_settings, facilitator.url, first=second.url)
 
     response = pay(api(removed), encode_header(payload))
-    asked = facilitator.settle_calls, second.settle_calls
+    calls = facilitator.settle_calls, second.settle_calls
     settled = pay(api(swapped), encode_header(payload))
 
     error = response.json()["error"]
-    assert (payment_note(response)["state"], asked) == ("in_flight", (0, 0))
+    assert (payment_note(response)["state"], calls) == ("in_flight", (0, 0))
     assert "at a facilitator that this server does not use any more" in error["message"]
     assert two_facilitator_settings.facilitators[1].name not in response.text
     assert (settled.status_code, facilitator.settle_calls, second.moved.total()) == (200, 0, 1)

@@ -279,7 +279,7 @@ def test_payment_survives_crash_while_service_runs(
         _wait_until_settled(settings)
         doomed.popen.send_signal(signal.SIGKILL)
         thread.join(20)
-    asked = facilitator.settle_calls
+    calls = facilitator.settle_calls
     silent_site.silent_paths.clear()
     silent_site.respond("/page", "<main><h1>Here</h1><p>The page has come after all.</p></main>")
 
@@ -289,7 +289,7 @@ def test_payment_survives_crash_while_service_runs(
     ):
         response = _pay_patiently(lambda: pay(client, payment, SCRAPE, body))
 
-    assert (response.status_code, facilitator.settle_calls) == (200, asked)
+    assert (response.status_code, facilitator.settle_calls) == (200, calls)
     assert list(facilitator.moved.values()) == [1]
 
 

@@ -46,12 +46,12 @@ def test_recovery_id_0_or_1_equals_27_or_28(served_api: ServedApi) -> None:
 def test_other_letter_case_is_same_payment(served_api: ServedApi) -> None:
     payload = sign_payload(served_api.client, Buyer())
     first = pay(served_api.client, encode_header(payload))
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     again = pay(served_api.client, encode_header(_upper_case(payload)))
 
     assert again.content == first.content
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_lower_case_addresses_are_same_terms(served_api: ServedApi) -> None:

@@ -72,10 +72,10 @@ def settings(database_url: str, tmp_path: Path, facilitator: StubFacilitator) ->
 @contextmanager
 def terminate(process: ApiProcess) -> Generator[None]:
     """Terminate the process, and run the body of the context; check that the process ends in time."""
-    asked = time.monotonic()
+    stopped_at = time.monotonic()
     process.popen.terminate()
     yield
-    assert process.popen.wait(timeout=ENDS_WITHIN + asked - time.monotonic()) in (0, -signal.SIGTERM)
+    assert process.popen.wait(timeout=ENDS_WITHIN + stopped_at - time.monotonic()) in (0, -signal.SIGTERM)
 
 
 def send_during_shutdown(client: httpx.Client, payment: str) -> tuple[int, bytes]:

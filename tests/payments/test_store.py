@@ -84,9 +84,9 @@ async def test_confirmed_unit_is_stored(tmp_path: Path) -> None:
 async def test_database_is_durable_and_shared(tmp_path: Path) -> None:
     def pragmas() -> UnitOfWork[list[Any]]:
         names = ("journal_mode", "synchronous")
-        asked = [compile_statement(text(f"PRAGMA {name}")) for name in names]
+        statements = [compile_statement(text(f"PRAGMA {name}")) for name in names]
         answers: list[Any] = []
-        for name, pragma in zip(names, asked, strict=True):
+        for name, pragma in zip(names, statements, strict=True):
             answers.append((yield BoundStatement(pragma, {}))[0][name])
         return answers
 

@@ -38,33 +38,33 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 def run_payments(url: str, *arguments: str) -> str:
     """Return the output of `centgate payments …` on a wide terminal."""
     env = {"COLUMNS": "200", "CENTGATE_DATABASE_URL": url}
-    shown = CliRunner().invoke(app, ["payments", *arguments], env=env)
-    assert shown.exit_code == 0, shown.output
-    return shown.stdout
+    result = CliRunner().invoke(app, ["payments", *arguments], env=env)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 @pytest.mark.parametrize("command", ["list", "summary", "refund-list"])
 def test_tables_mark_test_money(url: str, command: str) -> None:
-    shown = run_payments(url, command)
+    result = run_payments(url, command)
 
-    assert "0.020000 test" in shown
-    assert "0.010000" in shown
-    assert "0.010000 test" not in shown
-    assert "0.030000" not in shown
+    assert "0.020000 test" in result
+    assert "0.010000" in result
+    assert "0.010000 test" not in result
+    assert "0.030000" not in result
 
 
 def test_refund_list_totals_test_dollars_separately(url: str) -> None:
-    shown = run_payments(url, "refund-list")
+    result = run_payments(url, "refund-list")
 
-    assert "Payments: 1, 0.010000 dollars in all" in shown
-    assert "Payments: 1, 0.020000 test dollars in all" in shown
+    assert "Payments: 1, 0.010000 dollars in all" in result
+    assert "Payments: 1, 0.020000 test dollars in all" in result
 
 
 def test_show_names_test_dollars(url: str) -> None:
-    shown = run_payments(url, "show", refundable_row(2, TEST, 0)["nonce"])
+    result = run_payments(url, "show", refundable_row(2, TEST, 0)["nonce"])
 
-    assert "0.020000 test dollars" in shown
-    assert "0.020000 dollars" not in shown
+    assert "0.020000 test dollars" in result
+    assert "0.020000 dollars" not in result
 
 
 def test_show_marks_test_payment_as_unredeemable_on_main_network(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_show_marks_test_payment_as_unredeemable_on_main_network(tmp_path: Path)
     young = payment_row(3, "settled", created_at=time.time(), network=TEST[0], asset=TEST[1])
     asyncio.run(insert_rows(url, payments=[young]))
 
-    (told,) = json.loads(run_payments(url, "show", young["nonce"], "--json"))["payments"]
+    (payment,) = json.loads(run_payments(url, "show", young["nonce"], "--json"))["payments"]
 
-    assert f"from a deployment with payments on {TEST[0]}" in told["owed"]
+    assert f"from a deployment with payments on {TEST[0]}" in payment["owed"]
 
 
 @pytest.mark.parametrize(

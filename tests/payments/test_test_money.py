@@ -85,27 +85,27 @@ async def test_open_payment_of_other_network_kind_is_not_submitted(
 ) -> None:
     payload = switched_deployment.sign_before(buyer)
     await switched_deployment.record_earlier_payment(payload)
-    asked = switched_deployment.facilitator.settle_calls
+    calls = switched_deployment.facilitator.settle_calls
 
     response = pay(switched_deployment.client, encode_header(payload))
 
     assert response.json()["error"]["details"]["reason"] == "network_mismatch"
     assert payment_note(response)["state"] == "in_flight"
-    assert switched_deployment.facilitator.settle_calls == asked
+    assert switched_deployment.facilitator.settle_calls == calls
 
 
 async def test_key_of_other_network_kind_redeems_nothing(switched_deployment: Switched, buyer: Buyer) -> None:
     key = "a-key-from-before-the-switch"
     earlier = switched_deployment.sign_before(buyer)
     await switched_deployment.record_earlier_payment(earlier, with_identifier(earlier, key), transaction=HASH)
-    asked = switched_deployment.facilitator.settle_calls
+    calls = switched_deployment.facilitator.settle_calls
 
     response = pay(
         switched_deployment.client, with_identifier(sign_payload(switched_deployment.client, buyer), key)
     )
 
     assert (response.status_code, payment_note(response)["state"]) == (409, "unused")
-    assert switched_deployment.facilitator.settle_calls == asked
+    assert switched_deployment.facilitator.settle_calls == calls
 
 
 async def test_delivered_answer_is_replayed_on_other_network_kind(

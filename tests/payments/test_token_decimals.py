@@ -27,7 +27,7 @@ def serve_decimals(upstreams: FakeUpstreams, decimals: str | None, *, chain: int
     upstreams.set_response_function(
         "node",
         "/",
-        lambda asked: (200, {"jsonrpc": "2.0", "id": 1, "result": results[asked.body["method"]]}),
+        lambda request: (200, {"jsonrpc": "2.0", "id": 1, "result": results[request.body["method"]]}),
         method="POST",
     )
     return upstreams.url_of("node") + "/"
@@ -77,32 +77,32 @@ def test_check_refuses_other_decimals(upstreams: FakeUpstreams, decimals: int) -
 def test_check_calls_no_node_for_known_token(upstreams: FakeUpstreams) -> None:
     node = {"rpc_8453": ProviderSettings(url=serve_decimals(upstreams, to_word(18)))}
 
-    said = check_decimals(Settings(pay_to=DEFAULT_PAYEE, providers=node))
+    problem = check_decimals(Settings(pay_to=DEFAULT_PAYEE, providers=node))
 
-    assert said is None
+    assert problem is None
     assert upstreams.requests_of("node") == []
 
 
 def test_check_without_node_states_assumption() -> None:
-    said = check_decimals(custom_token_settings())
+    problem = check_decimals(custom_token_settings())
 
-    assert said is not None
-    assert f"could not read the decimals of {TOKEN}; assuming 6." in said
-    assert f"CENTGATE_RPC_{CHAIN}_URL" in said
+    assert problem is not None
+    assert f"could not read the decimals of {TOKEN}; assuming 6." in problem
+    assert f"CENTGATE_RPC_{CHAIN}_URL" in problem
 
 
 @pytest.mark.parametrize(
     "answer", [None, "0x", "0x06", to_word(256)], ids=["null", "empty", "short", "beyond"]
 )
 def test_check_without_clear_answer_states_assumption(upstreams: FakeUpstreams, answer: str | None) -> None:
-    said = check_decimals(custom_token_settings(serve_decimals(upstreams, answer)))
+    problem = check_decimals(custom_token_settings(serve_decimals(upstreams, answer)))
 
-    assert said is not None
-    assert "assuming 6." in said
+    assert problem is not None
+    assert "assuming 6." in problem
 
 
 def test_check_ignores_node_of_another_chain(upstreams: FakeUpstreams) -> None:
-    said = check_decimals(custom_token_settings(serve_decimals(upstreams, to_word(18), chain=1)))
+    problem = check_decimals(custom_token_settings(serve_decimals(upstreams, to_word(18), chain=1)))
 
-    assert said is not None
-    assert "assuming 6." in said
+    assert problem is not None
+    assert "assuming 6." in problem

@@ -347,9 +347,11 @@ def test_reconcile_uses_a_node_for_each_network(
     }
     nodes = [f"--rpc={network}={chain.rpc_url}" for network, chain in world.chains.items()]
 
-    told = json.loads(run_command(world, tmp_path, "payments", "reconcile", "--json", *nodes, **environment))
+    output = json.loads(
+        run_command(world, tmp_path, "payments", "reconcile", "--json", *nodes, **environment)
+    )
 
-    assert {each["network"]: each["after"] for each in told["resolved"]} == {
+    assert {each["network"]: each["after"] for each in output["resolved"]} == {
         FIRST: "settled",
         SECOND: "settled",
     }

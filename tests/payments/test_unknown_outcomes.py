@@ -216,12 +216,12 @@ def test_silent_facilitator_is_timeout(impatient_api: ServedApi, buyer: Buyer) -
 
 
 def test_redirect_is_not_followed(served_api: ServedApi, buyer: Buyer) -> None:
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
     served_api.facilitator.next.append(reply_with(307, "", Location=served_api.facilitator.url + "/settle"))
 
     pay(served_api.client, sign_payment(served_api.client, buyer))
 
-    assert served_api.facilitator.settle_calls == asked + 1
+    assert served_api.facilitator.settle_calls == calls + 1
 
 
 def test_pending_transaction_is_reported(served_api: ServedApi, buyer: Buyer) -> None:
@@ -248,13 +248,13 @@ def test_open_payment_buys_no_other_request(served_api: ServedApi, buyer: Buyer)
     payment = sign_payment(served_api.client, buyer)
     served_api.facilitator.next.append(reply_with(500, ""))
     pay(served_api.client, payment)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     response = pay(served_api.client, payment, body={"url": "https://example.com/"})
 
     assert response.json()["error"]["details"]["reason"] == "payment_already_used"
     assert payment_note(response)["state"] == "in_flight"
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 @pytest.mark.parametrize(

@@ -75,13 +75,13 @@ def test_invalid_body_is_refused_before_402(served_api: ServedApi, path: str) ->
 
 def test_invalid_body_leaves_payment_unused(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
 
     wrong = pay(served_api.client, payment, body={"url": 1})
     right = pay(served_api.client, payment)
 
     assert (wrong.status_code, right.status_code) == (400, 200)
-    assert served_api.facilitator.settle_calls == asked + 1
+    assert served_api.facilitator.settle_calls == calls + 1
 
 
 def test_empty_body_with_payment_is_invalid(served_api: ServedApi, buyer: Buyer) -> None:

@@ -276,10 +276,10 @@ def test_payments_of_strangers_in_wallets_name_are_hidden(served_api: ServedApi,
     nonce = payload["payload"]["authorization"]["nonce"]
 
     listed = list_payments(served_api.client, 8)
-    asked = get_signed(served_api.client, f"/payments/{nonce}", 8)
+    response = get_signed(served_api.client, f"/payments/{nonce}", 8)
 
     assert payment_note(refused)["state"] == "refused"
-    assert (listed, asked.status_code) == ([], 404)
+    assert (listed, response.status_code) == ([], 404)
 
 
 def test_open_payment_is_found_by_nonce(served_api: ServedApi) -> None:

@@ -116,7 +116,7 @@ def test_status_and_list(webhook_settings: Settings, receiver: WebhookReceiver) 
     deliver(webhook_settings, 2, send=True)
 
     status = json.loads(run_webhooks(webhook_settings, "status", "--json").stdout)
-    shown = run_webhooks(webhook_settings, "status")
+    result = run_webhooks(webhook_settings, "status")
     events = json.loads(run_webhooks(webhook_settings, "list", "--state", "pending", "--json").stdout)[
         "events"
     ]
@@ -124,11 +124,11 @@ def test_status_and_list(webhook_settings: Settings, receiver: WebhookReceiver) 
 
     assert (status["pending"], status["failed"], status["lastSuccess"]) == (2, 0, None)
     assert status["failingSince"]
-    assert (shown.exit_code, "failing since" in shown.stdout) == (0, True)
+    assert (result.exit_code, "failing since" in result.stdout) == (0, True)
     assert [each["error"] for each in events] == ["status 500"] * 2
     assert events[0]["body"]["type"] == "payment.delivered"
     assert events[0]["id"] in listed.stdout
-    assert "a-secret-of-the-operator" not in shown.stdout + listed.stdout + json.dumps(status)
+    assert "a-secret-of-the-operator" not in result.stdout + listed.stdout + json.dumps(status)
 
 
 def test_event_is_resent_by_id(webhook_settings: Settings, receiver: WebhookReceiver) -> None:
