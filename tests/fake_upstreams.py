@@ -124,11 +124,11 @@ class FakeUpstreams:
         """Return settings that replace these upstreams by the fake ones; `more` is set for each."""
         return {name: ProviderSettings(url=self.url_of(name), **more) for name in names}
 
-    def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(self, request: RecordedRequest) -> tuple[int, Any]:
         """Return the response set by the test; 404 in plain text otherwise."""
         for name, method, path, answer in self._answers:
-            if (name, method) == (asked.name, asked.method) and _matches(path, asked.path.lower()):
-                return answer(asked)
+            if (name, method) == (request.name, request.method) and _matches(path, request.path.lower()):
+                return answer(request)
         return 404, "404 page not found"
 
 
@@ -149,9 +149,9 @@ def serve_prices(
     """
     quoted_at = time.time() if quoted_at is None else quoted_at
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
         coins: dict[str, Any] = {}
-        for name in asked.path.rpartition("/")[2].split(","):
+        for name in request.path.rpartition("/")[2].split(","):
             slug, _, token = name.partition(":")
             assert chain in (None, slug)
             if token in usd:
@@ -202,7 +202,7 @@ def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
             url = urlsplit(self.path)
             name, _, rest = url.path.lstrip("/").partition("/")
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            asked = RecordedRequest(
+            request = RecordedRequest(
                 name,
                 self.command,
                 "/" + unquote(rest),
@@ -211,14 +211,14 @@ def _handler(standing: FakeUpstreams) -> type[BaseHTTPRequestHandler]:
                 json.loads(raw) if raw else None,
                 time.monotonic(),
             )
-            standing.requests.append(asked)
+            standing.requests.append(request)
             if standing.delay:
                 time.sleep(standing.delay)
             fault = standing.faults.get(name)
             if fault:
                 self._fail(fault)
             else:
-                self._send_body(*standing.answer(asked))
+                self._send_body(*standing.answer(request))
 
         do_POST = do_GET  # noqa: N815
 
@@ -303,10 +303,10 @@ def recorded_case(*values: Any) -> ParameterSet:
 
 
 @asynccontextmanager
-async def open_provider(kind: type[P], folder: Path, **given: Any) -> AsyncGenerator[P]:
+async def open_provider(kind: type[P], folder: Path, **options: Any) -> AsyncGenerator[P]:
     """Open a provider with a session; `given` become its ProviderSettings."""
     settings = build_settings(
-        folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**given)}
+        folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**options)}
     )
     async with open_resources(settings) as resources:
         yield kind(settings, resources)

@@ -71,8 +71,8 @@ def serve_methods(
 
 
 def open_alchemy(upstreams: FakeUpstreams, folder: Path, **more: Any) -> AbstractAsyncContextManager[Alchemy]:
-    given = {"url": upstreams.url_of("alchemy"), "key": SecretStr(KEY), **more}
-    return open_provider(Alchemy, folder, **given)
+    options = {"url": upstreams.url_of("alchemy"), "key": SecretStr(KEY), **more}
+    return open_provider(Alchemy, folder, **options)
 
 
 def encode_word(amount: int) -> str:
@@ -143,14 +143,14 @@ async def test_pages_are_followed_to_limit_with_warning(upstreams: FakeUpstreams
 async def test_metadata_is_requested_in_batch_or_singly(
     upstreams: FakeUpstreams, tmp_path: Path, *, batches: bool
 ) -> None:
-    said = {
+    body = {
         DAI: {"symbol": "DAI", "name": "Dai", "decimals": 18, "logo": None},
         USDC: {"symbol": "", "name": None, "decimals": None, "logo": None},
         FRIEND: {"error": {"code": -32602, "message": "not a token"}},
     }
 
     def get_metadata(params: Any) -> Any:
-        return said[params[0]]
+        return body[params[0]]
 
     serve_methods(upstreams, batches=batches, alchemy_getTokenMetadata=get_metadata)
 
@@ -239,7 +239,7 @@ async def test_internal_transfers_are_requested_where_supported(
     async with open_alchemy(upstreams, tmp_path) as alchemy:
         assert await alchemy.transfers(chain, WALLET) == []
 
-    queries = [asked.body["params"][0] for asked in upstreams.requests_of("alchemy")]
+    queries = [request.body["params"][0] for request in upstreams.requests_of("alchemy")]
     assert {"fromAddress", "toAddress"} == {
         side for query in queries for side in query if side.endswith("Address")
     }

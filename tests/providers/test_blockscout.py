@@ -121,11 +121,11 @@ async def test_chain_with_own_host_sends_no_key(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chain_id: int
 ):
     way = record_urls(monkeypatch, FOUND)
-    given = {
+    options = {
         "blockscout": ProviderSettings(key=SecretStr(KEY), url="http://elsewhere"),
         f"blockscout_{chain_id}": ProviderSettings(url="http://here"),
     }
-    blockscout = Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=given))
+    blockscout = Blockscout(build_settings(tmp_path, "http://127.0.0.1:9", providers=options))
 
     await blockscout.source_record(chain_id, CONTRACT)
 
@@ -145,8 +145,8 @@ async def test_coverage_is_five_chains_and_configured_ones(tmp_path: Path):
 
 async def test_key_allows_higher_rate(tmp_path: Path):
     rates: list[RateLimit | None] = []
-    for given in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
-        async with open_provider(Blockscout, tmp_path, **given) as blockscout:
+    for options in ({}, {"key": SecretStr(KEY)}, {"key": SecretStr(KEY), "per_minute": 9}):
+        async with open_provider(Blockscout, tmp_path, **options) as blockscout:
             rates.append(blockscout.rate_limit)
 
     assert rates == [RateLimit(3, 1), RateLimit(5, 1), RateLimit(9)]
@@ -347,10 +347,10 @@ async def test_invalid_time_is_failure(upstreams: FakeUpstreams, tmp_path: Path,
 
 
 async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
-    said = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
+    body = {"errors": [{"detail": "Odd\u202e\n" + "x" * 5000}]}
 
     with pytest.raises(ProviderError) as failure:
-        await fetch_source(upstreams, tmp_path, said, 422)
+        await fetch_source(upstreams, tmp_path, body, 422)
 
     assert len(failure.value.message) < 160
     assert failure.value.message.isprintable()
@@ -389,9 +389,9 @@ async def test_refusals_are_failures(
 async def test_fault_is_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["blockscout"] = fault
     timeout = 0.3 if fault == "timeout" else 5
-    given: Any = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
+    options: Any = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "key": SecretStr(KEY)}
 
-    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
+    async with open_provider(Blockscout, tmp_path, **options) as blockscout:
         with pytest.raises(ProviderFailure) as failure:
             await blockscout.source_record(1, CONTRACT)
 
@@ -455,7 +455,7 @@ async def test_path_without_key_matches_recordings(recordings_url: str, tmp_path
 
 async def test_path_with_key_matches_recordings(recordings_url: str, tmp_path: Path):
     transaction = "0x5b97c69211cda5d0ac192302f478a7046da72004438beae14164550e2722d380"
-    given = {"url": f"{recordings_url}/blockscout_v2", "key": SecretStr(KEY)}
+    options = {"url": f"{recordings_url}/blockscout_v2", "key": SecretStr(KEY)}
 
-    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
+    async with open_provider(Blockscout, tmp_path, **options) as blockscout:
         assert (await blockscout.transaction_time(8453, transaction)).tzinfo

@@ -149,7 +149,7 @@ async def test_token_and_coin_transfers_are_parsed(upstreams: FakeUpstreams, tmp
     assert token.transaction == "0x" + "1f" * 32
     assert token.at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)
     assert (coin.sender, coin.recipient, coin.token, coin.amount) == (WALLET, FRIEND, None, 10**18)
-    assert all("limit" not in asked.params for asked in upstreams.requests_of("blockscout"))
+    assert all("limit" not in request.params for request in upstreams.requests_of("blockscout"))
 
 
 async def test_fields_of_old_servers_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fau
     upstreams.faults["blockscout"] = fault
 
     timeout = 1 if fault == "timeout" else 8
-    given = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "per_minute": 6000}
-    async with open_provider(Blockscout, tmp_path, **given) as blockscout:
+    options = {"url": upstreams.url_of("blockscout"), "timeout": timeout, "per_minute": 6000}
+    async with open_provider(Blockscout, tmp_path, **options) as blockscout:
         for asking in (
             blockscout.native_coin(8453, WALLET),
             blockscout.holdings(8453, WALLET),

@@ -84,14 +84,14 @@ async def test_request_has_exactly_these_parameters(
 ) -> None:
     await search(upstreams, tmp_path, search_body(), "rollups", 7, category)
 
-    (asked,) = upstreams.requests_of("brave")
-    assert (asked.method, asked.path, asked.body) == ("GET", PATH, None)
-    assert asked.params == {"q": query, "count": "7"}
-    assert asked.headers["x-subscription-token"] == KEY
+    (request,) = upstreams.requests_of("brave")
+    assert (request.method, request.path, request.body) == ("GET", PATH, None)
+    assert request.params == {"q": query, "count": "7"}
+    assert request.headers["x-subscription-token"] == KEY
 
 
 @pytest.mark.parametrize(
-    ("asked", "unable"),
+    ("options", "unable"),
     [
         ({"query": "x"}, ()),
         ({"query": "x", "category": None}, ()),
@@ -110,8 +110,8 @@ async def test_request_has_exactly_these_parameters(
         ({"query": "x " * 50, "category": "pdf"}, ("query",)),
     ],
 )
-def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
-    assert Brave(Settings()).unsupported_options(asked) == unable
+def test_unsupported_options_are_declared(options: dict[str, Any], unable: tuple[str, ...]) -> None:
+    assert Brave(Settings()).unsupported_options(options) == unable
 
 
 @pytest.mark.parametrize("asked", [("x", 5, "news"), ("x" * 401, 5), ("x " * 51, 5)])
@@ -125,7 +125,7 @@ async def test_unsupported_query_is_failure(
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "expected"),
     [
         ("A <strong>roll&#x27;up</strong> &amp; more", "A roll'up & more"),
         ("Use &lt;strong&gt; and &quot;b&quot;", 'Use <strong> and "b"'),
@@ -138,14 +138,14 @@ async def test_unsupported_query_is_failure(
     ],
 )
 async def test_markup_is_removed_and_entities_decoded_once(
-    sent: Any, told: str | None, upstreams: FakeUpstreams, tmp_path: Path
+    sent: Any, expected: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     found, _ = await search(
         upstreams, tmp_path, search_body(build_row(title=sent, description=sent)), "rollups", 5
     )
 
     (hit,) = found.hits
-    assert (hit.title, hit.description) == (told, told)
+    assert (hit.title, hit.description) == (expected, expected)
 
 
 async def test_text_is_limited(upstreams: FakeUpstreams, tmp_path: Path) -> None:

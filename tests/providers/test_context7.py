@@ -106,10 +106,10 @@ async def test_library_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> No
 async def test_name_is_sent_as_name_and_query(spec: str, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     await search_libraries(upstreams, tmp_path, {"results": [build_library()]})
 
-    (asked,) = upstreams.requests_of("context7")
-    assert asked.params == {"libraryName": "httpx", "query": "httpx"}
-    assert asked.headers["authorization"] == f"Bearer {KEY}"
-    assert find_request_problems(spec, "GET", "/v2/libs/search", asked.params) == []
+    (request,) = upstreams.requests_of("context7")
+    assert request.params == {"libraryName": "httpx", "query": "httpx"}
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert find_request_problems(spec, "GET", "/v2/libs/search", request.params) == []
 
 
 async def test_at_most_five_ready_libraries_are_returned_once(
@@ -294,9 +294,9 @@ async def test_documentation_is_requested_as_json(
     async with open_provider(Context7, tmp_path, url=upstreams.url_of("context7"), key=SECRET) as context7:
         await context7.query_docs(identity, topic, 2500)
 
-    (asked,) = upstreams.requests_of("context7")
-    assert asked.params == {"libraryId": identity, "query": query, "type": "json"}
-    assert find_request_problems(spec, "GET", "/v2/context", asked.params) == []
+    (request,) = upstreams.requests_of("context7")
+    assert request.params == {"libraryId": identity, "query": query, "type": "json"}
+    assert find_request_problems(spec, "GET", "/v2/context", request.params) == []
 
 
 async def test_best_explanation_follows_best_code(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -473,8 +473,8 @@ async def test_refusal_of_operator_is_no_buyer_error(
 def serve_redirect(upstreams: FakeUpstreams, targets: dict[str, Any], status: int = 301) -> None:
     """Serve redirects of these library ids; all others have documentation."""
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        identity = asked.params["libraryId"]
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        identity = request.params["libraryId"]
         if identity in targets:
             return status, {"error": "library_redirected", "redirectUrl": targets[identity]}
         return 200, {"codeSnippets": [build_code()], "infoSnippets": []}
@@ -538,14 +538,14 @@ async def test_rate_limit_is_distinguished(upstreams: FakeUpstreams, tmp_path: P
         await search_libraries(upstreams, tmp_path, {"error": "rate_limit_exceeded"}, 429)
 
 
-def build_provider(folder: Path, **given: Any) -> Context7:
+def build_provider(folder: Path, **options: Any) -> Context7:
     """Build the provider with these settings."""
-    settings = {"context7": ProviderSettings(**given)} if given else {}
+    settings = {"context7": ProviderSettings(**options)} if options else {}
     return Context7(build_settings(folder, "http://127.0.0.1:9", providers=settings))
 
 
 @pytest.mark.parametrize(
-    ("given", "configured"),
+    ("options", "configured"),
     [
         ({}, False),
         ({"key": SECRET}, True),
@@ -554,9 +554,9 @@ def build_provider(folder: Path, **given: Any) -> Context7:
     ],
 )
 def test_provider_is_primary_only_if_configured(
-    *, given: dict[str, Any], configured: bool, tmp_path: Path
+    *, options: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert build_provider(tmp_path, **given).is_configured is configured
+    assert build_provider(tmp_path, **options).is_configured is configured
 
 
 @pytest.mark.parametrize(

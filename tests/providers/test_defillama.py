@@ -397,7 +397,7 @@ async def test_fees_and_revenue_are_requested_without_daily_figures(
         "dailyRevenue": {"total24h": -1, "total7d": 7, "total30d": 30},
     }
     upstreams.set_response_function(
-        "defillama", "/summary/fees/aave", lambda asked: (200, totals[asked.params["dataType"]])
+        "defillama", "/summary/fees/aave", lambda request: (200, totals[request.params["dataType"]])
     )
 
     async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:

@@ -220,7 +220,7 @@ async def test_complaint_beside_valid_data_is_no_refusal(upstreams: FakeUpstream
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("value", "kind"),
     [
         ("Max rate limit reached", ProviderRateLimited),
         ("Max rate limit reached, please use API Key for higher rate limit", ProviderRateLimited),
@@ -239,10 +239,10 @@ async def test_complaint_beside_valid_data_is_no_refusal(upstreams: FakeUpstream
     ],
 )
 async def test_refusals_are_distinguished(
-    upstreams: FakeUpstreams, tmp_path: Path, said: str, kind: type[ProviderFailure]
+    upstreams: FakeUpstreams, tmp_path: Path, value: str, kind: type[ProviderFailure]
 ):
     with pytest.raises(kind) as failure:
-        await fetch_source(upstreams, tmp_path, build_refusal(said))
+        await fetch_source(upstreams, tmp_path, build_refusal(value))
 
     assert type(failure.value) is kind
     assert KEY not in failure.value.message
@@ -360,8 +360,8 @@ async def test_contract_without_creation_is_no_data(upstreams: FakeUpstreams, tm
 
 
 async def test_plan_without_creation_is_queried_once(upstreams: FakeUpstreams, tmp_path: Path):
-    said = "Free API access is not supported for this chain. Please upgrade your api plan"
-    upstreams.set_response("etherscan", "/v2/api", build_refusal(said))
+    body = "Free API access is not supported for this chain. Please upgrade your api plan"
+    upstreams.set_response("etherscan", "/v2/api", build_refusal(body))
     async with open_provider(
         Etherscan, tmp_path, url=upstreams.url_of("etherscan"), key=SecretStr(KEY)
     ) as etherscan:

@@ -63,18 +63,18 @@ def serve_results(upstreams: FakeUpstreams, *results: Any, **more: Any) -> None:
 def refuse_categories(upstreams: FakeUpstreams, *words: str) -> None:
     """Let the upstream refuse these categories with 400 and find a page for all others."""
 
-    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
-        if asked.body.get("category") in words:
+    def search_pages(request: RecordedRequest) -> tuple[int, Any]:
+        if request.body.get("category") in words:
             return 400, {"requestId": "r", "error": "Invalid category", "tag": "INVALID_REQUEST_BODY"}
         return 200, search_body(build_row(), build_row(url="https://a.example/paper.PDF?x=1", id="b"))
 
     upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
 
-async def search(upstreams: FakeUpstreams, folder: Path, *asked: Any) -> tuple[SearchResults, list[str]]:
+async def search(upstreams: FakeUpstreams, folder: Path, *arguments: Any) -> tuple[SearchResults, list[str]]:
     """Search and return hits and warnings."""
     async with open_provider(Exa, folder, url=upstreams.url_of("exa"), key=SECRET) as exa:
-        return await exa.search(*asked), exa.trace.warnings
+        return await exa.search(*arguments), exa.trace.warnings
 
 
 async def fetch_contents(
@@ -124,10 +124,10 @@ async def test_search_request_has_exactly_these_fields(
 
     await search(upstreams, tmp_path, "rollups", 10, category)
 
-    (asked,) = upstreams.requests_of("exa")
-    assert asked.body == {"query": "rollups", "numResults": 10, "type": "auto", **way}
-    assert asked.headers["x-api-key"] == KEY
-    assert "authorization" not in asked.headers
+    (request,) = upstreams.requests_of("exa")
+    assert request.body == {"query": "rollups", "numResults": 10, "type": "auto", **way}
+    assert request.headers["x-api-key"] == KEY
+    assert "authorization" not in request.headers
 
 
 @each_description("exa")
@@ -148,10 +148,10 @@ async def test_contents_request_has_exactly_these_fields(
 ) -> None:
     await fetch_contents(upstreams, tmp_path, {"results": [], "statuses": []}, A, B, A, most=20_000)
 
-    (asked,) = upstreams.requests_of("exa")
-    assert asked.body == {"urls": [A, B], "text": {"maxCharacters": 20_001}}
-    assert asked.headers["x-api-key"] == KEY
-    assert find_request_problems(spec, "POST", "/contents", asked.body) == []
+    (request,) = upstreams.requests_of("exa")
+    assert request.body == {"urls": [A, B], "text": {"maxCharacters": 20_001}}
+    assert request.headers["x-api-key"] == KEY
+    assert find_request_problems(spec, "POST", "/contents", request.body) == []
 
 
 async def test_refused_category_is_retried_under_older_name(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ async def test_refused_category_is_retried_under_older_name(upstreams: FakeUpstr
 
     found, warnings = await search(upstreams, tmp_path, "rollups", 5, "research paper")
 
-    categories = [asked.body["category"] for asked in upstreams.requests_of("exa")]
+    categories = [request.body["category"] for request in upstreams.requests_of("exa")]
     assert categories == ["publication", "research paper"]
     assert (len(found.hits), warnings) == (2, [])
 
@@ -172,7 +172,7 @@ async def test_pdfs_are_selected_if_category_is_refused_with_warning(
     found, warnings = await search(upstreams, tmp_path, "rollups", 3, "pdf")
 
     assert [hit.url for hit in found.hits] == ["https://a.example/paper.PDF?x=1"]
-    assert [asked.body for asked in upstreams.requests_of("exa")] == [
+    assert [request.body for request in upstreams.requests_of("exa")] == [
         {"query": "rollups", "numResults": 3, "type": "auto", "category": "pdf"},
         {"query": "rollups", "numResults": 10, "type": "auto"},
     ]
@@ -181,8 +181,8 @@ async def test_pdfs_are_selected_if_category_is_refused_with_warning(
 
 
 async def test_result_with_pdf_id_is_pdf(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
-        refused = "category" in asked.body
+    def search_pages(request: RecordedRequest) -> tuple[int, Any]:
+        refused = "category" in request.body
         return (
             (400, {})
             if refused
@@ -197,8 +197,8 @@ async def test_result_with_pdf_id_is_pdf(upstreams: FakeUpstreams, tmp_path: Pat
 
 
 async def test_no_pdf_among_other_pages_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    def search_pages(asked: RecordedRequest) -> tuple[int, Any]:
-        return (400, {}) if "category" in asked.body else (200, search_body(build_row()))
+    def search_pages(request: RecordedRequest) -> tuple[int, Any]:
+        return (400, {}) if "category" in request.body else (200, search_body(build_row()))
 
     upstreams.set_response_function("exa", "/search", search_pages, method="POST")
 
@@ -225,7 +225,7 @@ async def test_refused_category_is_failure(
     with pytest.raises(ProviderError, match=r"status 400 .INVALID_REQUEST_BODY") as caught:
         await search(upstreams, tmp_path, "rollups", 3, category)
 
-    assert [asked.body.get("category") for asked in upstreams.requests_of("exa")] == sent
+    assert [request.body.get("category") for request in upstreams.requests_of("exa")] == sent
     assert category is None or f"'{category}'" in caught.value.message
     assert KEY not in caught.value.message
 
@@ -248,7 +248,7 @@ async def test_empty_results_are_answer(upstreams: FakeUpstreams, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("fields", "kind"),
     [
         ({"resolvedSearchType": "", "searchType": None}, "auto"),
         ({"resolvedSearchType": "neural"}, "auto"),
@@ -262,9 +262,9 @@ async def test_empty_results_are_answer(upstreams: FakeUpstreams, tmp_path: Path
     ],
 )
 async def test_search_type_of_upstream_is_mapped(
-    said: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
+    fields: dict[str, Any], kind: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_results(upstreams, build_row(), **said)
+    serve_results(upstreams, build_row(), **fields)
 
     found, _ = await search(upstreams, tmp_path, "rollups", 3)
 
@@ -469,7 +469,7 @@ async def test_pages_are_in_requested_order_with_requested_urls(
 
 
 @pytest.mark.parametrize(
-    ("asked", "listed"),
+    ("urls", "listed"),
     [
         ("https://a.example", "https://a.example/"),
         ("https://a.example/one/", "https://a.example/one"),
@@ -482,14 +482,14 @@ async def test_pages_are_in_requested_order_with_requested_urls(
 )
 @pytest.mark.parametrize("key", ["id", "url"])
 async def test_url_is_matched_in_other_spelling(
-    asked: str, listed: str, key: str, upstreams: FakeUpstreams, tmp_path: Path
+    urls: str, listed: str, key: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
     result = {"id": "x", "url": "https://elsewhere.example/", "text": "one", key: listed}
     body = {"results": [result, build_row(id=B, url=B, text="two")]}
 
-    one, two = await fetch_contents(upstreams, tmp_path, body, asked, B)
+    one, two = await fetch_contents(upstreams, tmp_path, body, urls, B)
 
-    assert (one.url, one.markdown, two.markdown) == (asked, "one", "two")
+    assert (one.url, one.markdown, two.markdown) == (urls, "one", "two")
 
 
 async def test_spellings_that_are_both_listed_are_separate(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -759,10 +759,10 @@ def test_contents_of_its_description_are_parsed(seed: int, spec: str) -> None:
     for body in generate_responses(spec, "POST", "/contents", 200, 100, seed):
         if "results" not in body and "statuses" not in body:
             continue
-        asked = [*{str(each.get("url")) for each in body.get("results", ())}, C]
-        pages = parse_pages(asked, body, 100)
+        urls = [*{str(each.get("url")) for each in body.get("results", ())}, C]
+        pages = parse_pages(urls, body, 100)
         read += sum(isinstance(page, WebPage) for page in pages.values())
-        assert list(pages) == asked
+        assert list(pages) == urls
         assert all(page.url == url for url, page in pages.items())
 
     assert read > 20

@@ -118,9 +118,9 @@ async def test_page_costs_one_credit(
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.scrape(URL, only_main_content=only_main_content)
 
-    (asked,) = upstreams.requests_of("firecrawl")
-    assert asked.headers["authorization"] == f"Bearer {KEY}"
-    assert asked.body == {
+    (request,) = upstreams.requests_of("firecrawl")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.body == {
         "url": URL,
         "formats": ["markdown"],
         "onlyMainContent": only_main_content,
@@ -130,7 +130,7 @@ async def test_page_costs_one_credit(
         "removeBase64Images": True,
         "proxy": "basic",
     }
-    assert find_problems(spec, "/scrape", asked.body) == []
+    assert find_problems(spec, "/scrape", request.body) == []
 
 
 @each_description("firecrawl")
@@ -163,9 +163,9 @@ async def test_map_costs_one_credit(
     async with open_provider(Firecrawl, tmp_path, url=upstreams.url_of("firecrawl"), key=SECRET) as firecrawl:
         await firecrawl.site_links(URL, words, 100)
 
-    (asked,) = upstreams.requests_of("firecrawl")
-    assert asked.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
-    assert find_problems(spec, "/map", asked.body) == []
+    (request,) = upstreams.requests_of("firecrawl")
+    assert request.body == {"url": URL, "limit": 100, "timeout": 15_000, "includeSubdomains": False} | sent
+    assert find_problems(spec, "/map", request.body) == []
 
 
 async def test_upstream_timeout_is_shorter_than_ours(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ async def test_upstream_timeout_is_shorter_than_ours(upstreams: FakeUpstreams, t
     assert upstreams.requests_of("firecrawl")[0].body["timeout"] == 4000
 
 
-def build_provider(folder: Path, **given: Any) -> Firecrawl:
+def build_provider(folder: Path, **options: Any) -> Firecrawl:
     """Build the provider with these settings."""
-    given = {"firecrawl": ProviderSettings(**given)} if given else {}
-    return Firecrawl(build_settings(folder, "http://127.0.0.1:9", providers=given))
+    options = {"firecrawl": ProviderSettings(**options)} if options else {}
+    return Firecrawl(build_settings(folder, "http://127.0.0.1:9", providers=options))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_url_with_version_is_used_unchanged(base: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "configured"),
+    ("options", "configured"),
     [
         ({}, False),
         ({"key": SECRET}, True),
@@ -208,9 +208,9 @@ def test_url_with_version_is_used_unchanged(base: str, tmp_path: Path) -> None:
     ],
 )
 def test_key_or_own_instance_is_sufficient(
-    *, given: dict[str, Any], configured: bool, tmp_path: Path
+    *, options: dict[str, Any], configured: bool, tmp_path: Path
 ) -> None:
-    assert build_provider(tmp_path, **given).is_configured is configured
+    assert build_provider(tmp_path, **options).is_configured is configured
 
 
 async def test_own_instance_is_called_without_key(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ async def test_expensive_sites_are_never_sent(url: str, upstreams: FakeUpstreams
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"url": "https://notx.com/"},
         {"url": "https://x.com.example/"},
@@ -264,8 +264,8 @@ async def test_expensive_sites_are_never_sent(url: str, upstreams: FakeUpstreams
         {"url": "no address"},
     ],
 )
-def test_other_sites_are_not_expensive(asked: dict[str, Any], tmp_path: Path) -> None:
-    assert build_provider(tmp_path, key=SECRET).unsupported_options(asked) == ()
+def test_other_sites_are_not_expensive(options: dict[str, Any], tmp_path: Path) -> None:
+    assert build_provider(tmp_path, key=SECRET).unsupported_options(options) == ()
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -459,7 +459,7 @@ async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("told", "length", "warning"),
+    ("fields", "length", "warning"),
     [
         ({"numPages": 1, "totalPages": 12}, None, "it has 12"),
         ({"numPages": 1, "totalPages": 1}, 17, None),
@@ -468,9 +468,9 @@ async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_pa
     ],
 )
 async def test_one_page_of_pdf_is_read_with_warning(
-    told: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
+    fields: dict[str, Any], length: int | None, warning: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    read = await scrape_page(upstreams, tmp_path, build_page(contentType="application/pdf", **told))
+    read = await scrape_page(upstreams, tmp_path, build_page(contentType="application/pdf", **fields))
 
     assert read.length == length
     assert (warning is None and read.warnings == ()) or (warning or "") in read.warnings[0]
@@ -896,7 +896,7 @@ async def test_responses_of_its_description_are_parsed(
     path = {"search": "/search", "scrape": "/scrape", "links": "/map"}[question]
     bodies = iter(generate_responses(spec, "POST", path, 200, 60, seed=4))
 
-    def next_answer(_asked: RecordedRequest) -> tuple[int, Any]:
+    def next_answer(_request: RecordedRequest) -> tuple[int, Any]:
         return 200, next(bodies)
 
     upstreams.set_response_function("firecrawl", f"/v2{path}", next_answer, method="POST")

@@ -19,7 +19,7 @@ BASE = 8453
 UNKNOWN = {"errors": [{"status": "404", "title": "Not Found"}], "meta": {"ref_id": "1"}}
 
 
-def build_row(network: str = "base", base: str = WETH, quote: str = TOKEN, **told: Any) -> dict[str, Any]:
+def build_row(network: str = "base", base: str = WETH, quote: str = TOKEN, **fields: Any) -> dict[str, Any]:
     """Return a pool of WETH in USDC, in the upstream's format; `told` are further attributes."""
     return {
         "id": f"{network}_{POOL}",
@@ -36,7 +36,7 @@ def build_row(network: str = "base", base: str = WETH, quote: str = TOKEN, **tol
             "volume_usd": {"h24": "143500.5"},
             "reserve_in_usd": "3996000.0",
         }
-        | told,
+        | fields,
         "relationships": {
             "base_token": {"data": {"id": f"{network}_{base}", "type": "token"}},
             "quote_token": {"data": {"id": f"{network}_{quote}", "type": "token"}},
@@ -81,8 +81,8 @@ async def test_api_version_is_requested(upstreams: FakeUpstreams, tmp_path: Path
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         await geckoterminal.pairs(BASE, TOKEN)
 
-    (asked,) = upstreams.requests_of("geckoterminal")
-    assert asked.headers["accept"] == "application/json;version=20230302"
+    (request,) = upstreams.requests_of("geckoterminal")
+    assert request.headers["accept"] == "application/json;version=20230302"
 
 
 @pytest.mark.parametrize(("chain_id", "name"), CHAIN_NAMES.items())
@@ -173,7 +173,7 @@ async def test_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("told", "created"),
+    ("date", "created"),
     [
         ("2021-12-29T12:35:14Z", None),
         ("2023-06-14T23:59:59Z", None),
@@ -187,9 +187,9 @@ async def test_empty_list_is_no_data(upstreams: FakeUpstreams, tmp_path: Path) -
     ],
 )
 async def test_start_of_index_is_no_creation_date(
-    told: Any, created: datetime | None, upstreams: FakeUpstreams, tmp_path: Path
+    date: Any, created: datetime | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    serve_pool(upstreams, {"data": build_row(pool_created_at=told)})
+    serve_pool(upstreams, {"data": build_row(pool_created_at=date)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(BASE, POOL)
@@ -198,11 +198,11 @@ async def test_start_of_index_is_no_creation_date(
 
 
 @pytest.mark.parametrize(
-    ("told", "created"),
+    ("date", "created"),
     [("2022-01-31T23:59:59Z", None), ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC))],
 )
-def test_date_before_index_is_ignored_on_older_chain(told: str, created: datetime | None) -> None:
-    pair = parse_pool(build_row(pool_created_at=told), 1, {})
+def test_date_before_index_is_ignored_on_older_chain(date: str, created: datetime | None) -> None:
+    pair = parse_pool(build_row(pool_created_at=date), 1, {})
 
     assert pair
     assert pair.created_at == created
@@ -210,9 +210,9 @@ def test_date_before_index_is_ignored_on_older_chain(told: str, created: datetim
 
 @pytest.mark.parametrize("odd", ["NaN", "inf", "1e400", "-1", "x", "", None, True, [], {}])
 async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    told = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
+    names = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")
     trades = {"h24": {"buys": odd, "sells": odd}}
-    odds: dict[str, Any] = dict.fromkeys(told, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
+    odds: dict[str, Any] = dict.fromkeys(names, odd) | {"volume_usd": {"h24": odd}, "transactions": trades}
     serve_pool(upstreams, {"data": build_row(**odds)})
 
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:

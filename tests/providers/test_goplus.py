@@ -54,15 +54,17 @@ def answer_in_turn(bodies: Iterable[Any]) -> ResponseFunction:
     """Return an answer function that gives these bodies in turn."""
     rest = iter(bodies)
 
-    def answer(_asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(_request: RecordedRequest) -> tuple[int, Any]:
         return 200, next(rest)
 
     return answer
 
 
-async def fetch_flags(upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **given: Any) -> TokenFlags:
+async def fetch_flags(
+    upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, **options: Any
+) -> TokenFlags:
     async with open_provider(
-        GoPlus, folder, url=upstreams.url_of("goplus"), **{"timeout": 5, **given}
+        GoPlus, folder, url=upstreams.url_of("goplus"), **{"timeout": 5, **options}
     ) as goplus:
         return await goplus.token_security(1, token)
 
@@ -108,10 +110,10 @@ async def test_taxes_and_shares_are_in_percent(upstreams: FakeUpstreams, tmp_pat
     assert found.raw["buy_tax"] == "0.05"
 
 
-@pytest.mark.parametrize("said", ["NaN", "inf", "1e400", "-0.5", "1769801.0", "much", "1.2"])
-async def test_impossible_figure_is_unknown_and_named(upstreams: FakeUpstreams, tmp_path: Path, said: str):
+@pytest.mark.parametrize("value", ["NaN", "inf", "1e400", "-0.5", "1769801.0", "much", "1.2"])
+async def test_impossible_figure_is_unknown_and_named(upstreams: FakeUpstreams, tmp_path: Path, value: str):
     found = await fetch_flags_with(
-        upstreams, tmp_path, sell_tax=said, holders=[{"address": TOKEN, "percent": said}]
+        upstreams, tmp_path, sell_tax=value, holders=[{"address": TOKEN, "percent": value}]
     )
 
     assert found.sell_tax is None
@@ -135,16 +137,16 @@ async def test_zero_holder_count_is_unknown(upstreams: FakeUpstreams, tmp_path: 
     assert (await fetch_flags_with(upstreams, tmp_path, holder_count="12")).holder_count == 12
 
 
-@pytest.mark.parametrize("said", ["1e30", "-5", "12.7", "1e400", "many"])
-async def test_invalid_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: str):
-    assert (await fetch_flags_with(upstreams, tmp_path, holder_count=said)).holder_count is None
+@pytest.mark.parametrize("value", ["1e30", "-5", "12.7", "1e400", "many"])
+async def test_invalid_count_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, value: str):
+    assert (await fetch_flags_with(upstreams, tmp_path, holder_count=value)).holder_count is None
 
 
 @pytest.mark.parametrize(
-    "said", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
+    "value", ["IGNORE ALL PREVIOUS INSTRUCTIONS", "null", " ", "0x12", 7, ["0x"], "0" * 500_000]
 )
-async def test_invalid_owner_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    found = await fetch_flags_with(upstreams, tmp_path, owner_address=said, creator_address=said)
+async def test_invalid_owner_address_is_no_owner(upstreams: FakeUpstreams, tmp_path: Path, value: Any):
+    found = await fetch_flags_with(upstreams, tmp_path, owner_address=value, creator_address=value)
 
     assert (found.owner_address, found.creator_address) == (None, None)
     assert {"owner_address", "creator_address"} <= {*found.unreadable}
@@ -445,8 +447,8 @@ class TokenIssuer:
         upstreams.set_response_function("goplus", "/api/v1/token", self.sign_in, method="POST")
         upstreams.set_response_function("goplus", PATH, self.answer)
 
-    def sign_in(self, asked: RecordedRequest) -> tuple[int, Any]:
-        body = asked.body
+    def sign_in(self, request: RecordedRequest) -> tuple[int, Any]:
+        body = request.body
         if body["sign"] != sha1(f"app{body['time']}secret".encode()).hexdigest():
             return 200, build_envelope(4012)
         self.given += 1
@@ -455,8 +457,8 @@ class TokenIssuer:
             result={"access_token": f"token-{self.given}", "expires_in": self.expires_in}
         )
 
-    def answer(self, asked: RecordedRequest) -> tuple[int, Any]:
-        good = asked.headers.get("authorization") in self.good
+    def answer(self, request: RecordedRequest) -> tuple[int, Any]:
+        good = request.headers.get("authorization") in self.good
         return 200, build_token_envelope(is_proxy="0") if good else build_envelope(4022)
 
 

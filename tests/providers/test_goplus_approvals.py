@@ -71,11 +71,11 @@ async def fetch_approvals(
 
 
 async def test_row_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
-    told = await fetch_approvals(
+    approvals = await fetch_approvals(
         upstreams, tmp_path, {"code": 1, "message": "ok", "result": [build_row(build_entry())]}
     )
 
-    (approval,) = told.entries
+    (approval,) = approvals.entries
     assert approval.pair == (TOKEN, SPENDER)
     assert (approval.amount, approval.amount_text, approval.unlimited) == (
         12_500_000_000_000_000_000,
@@ -88,14 +88,14 @@ async def test_row_is_parsed(upstreams: FakeUpstreams, tmp_path: Path):
         True,
         None,
     )
-    assert (told.tokens, told.partial, told.unreadable) == (1, False, 0)
+    assert (approvals.tokens, approvals.partial, approvals.unreadable) == (1, False, 0)
     assert upstreams.requests_of("goplus")[0].params == {"addresses": WALLET}
 
 
 async def test_no_approvals_are_answer(upstreams: FakeUpstreams, tmp_path: Path):
-    told = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
+    approvals = await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": []})
 
-    assert told == ReportedApprovals((), 0)
+    assert approvals == ReportedApprovals((), 0)
 
 
 @pytest.mark.parametrize("result", [[build_row(build_entry())], [], None])
@@ -105,10 +105,10 @@ async def test_collecting_index_is_partial_with_warning(
     upstreams.set_response("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
 
     async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
-        told = await goplus.approvals(56, WALLET)
+        approvals = await goplus.approvals(56, WALLET)
 
-    assert told.partial
-    assert len(told.entries) == len(result or [])
+    assert approvals.partial
+    assert len(approvals.entries) == len(result or [])
     assert any("still collecting" in warning for warning in goplus.trace.warnings)
 
 
@@ -125,15 +125,15 @@ async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams,
     upstreams.set_response("goplus", PATH, {"code": 1, "result": rows})
 
     async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
-        told = await goplus.approvals(56, WALLET)
+        approvals = await goplus.approvals(56, WALLET)
 
-    assert [approval.pair for approval in told.entries] == [(TOKEN, SPENDER)]
-    assert told.unreadable == 8
+    assert [approval.pair for approval in approvals.entries] == [(TOKEN, SPENDER)]
+    assert approvals.unreadable == 8
     assert goplus.trace.warnings == ["Entries of GoPlus Security's list that could not be read: 8"]
 
 
 @pytest.mark.parametrize(
-    ("said", "decimals", "amount"),
+    ("value", "decimals", "amount"),
     [
         ("0", 18, 0),
         ("12.5", 6, 12_500_000),
@@ -155,21 +155,21 @@ async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams,
     ],
     ids=repr,
 )
-def test_amount_is_parsed_exactly_or_not_at_all(said: Any, decimals: Any, amount: int | None):
-    (approval,) = parse_row(build_entry(approved_amount=said), decimals=decimals)
+def test_amount_is_parsed_exactly_or_not_at_all(value: Any, decimals: Any, amount: int | None):
+    (approval,) = parse_row(build_entry(approved_amount=value), decimals=decimals)
 
     assert approval.amount == amount
 
 
-@pytest.mark.parametrize("said", ["Unlimited", "unlimited", " UNLIMITED "])
-def test_word_unlimited_is_parsed(said: str):
-    (approval,) = parse_row(build_entry(approved_amount=said))
+@pytest.mark.parametrize("value", ["Unlimited", "unlimited", " UNLIMITED "])
+def test_word_unlimited_is_parsed(value: str):
+    (approval,) = parse_row(build_entry(approved_amount=value))
 
     assert approval.unlimited
 
 
 @pytest.mark.parametrize(
-    ("said", "known"),
+    ("value", "known"),
     [
         (1, True),
         ("1", True),
@@ -183,9 +183,9 @@ def test_word_unlimited_is_parsed(said: str):
     ],
     ids=repr,
 )
-def test_flag_is_number_text_or_unknown(said: Any, known: Any):
+def test_flag_is_number_text_or_unknown(value: Any, known: Any):
     (approval,) = parse_row(
-        build_entry(address_info={"trust_list": said, "is_contract": said, "doubt_list": said})
+        build_entry(address_info={"trust_list": value, "is_contract": value, "doubt_list": value})
     )
 
     spender = approval.spender
@@ -193,10 +193,10 @@ def test_flag_is_number_text_or_unknown(said: Any, known: Any):
 
 
 @pytest.mark.parametrize(
-    "said", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
+    "value", [0, "0", None, "soon", -5, 1_737_626_832_000, "9" * 5000], ids=lambda said: repr(said)[:20]
 )
-def test_invalid_time_is_unknown(said: Any):
-    (approval,) = parse_row(build_entry(approved_time=said, address_info={"deployed_time": said}))
+def test_invalid_time_is_unknown(value: Any):
+    (approval,) = parse_row(build_entry(approved_time=value, address_info={"deployed_time": value}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
@@ -240,9 +240,9 @@ async def test_approvals_of_other_chain_are_failure(upstreams: FakeUpstreams, tm
         await fetch_approvals(upstreams, tmp_path, {"code": 1, "message": "ok", "result": [foreign]})
 
 
-@pytest.mark.parametrize("said", [1, 1_400_000_000, 4_000_000_000])
-def test_impossible_times_are_unknown(said: int) -> None:
-    (approval,) = parse_row(build_entry(approved_time=said, address_info={"deployed_time": said}))
+@pytest.mark.parametrize("value", [1, 1_400_000_000, 4_000_000_000])
+def test_impossible_times_are_unknown(value: int) -> None:
+    (approval,) = parse_row(build_entry(approved_time=value, address_info={"deployed_time": value}))
 
     assert approval.changed_at is None
     assert approval.spender.deployed_at is None
@@ -260,10 +260,10 @@ def test_latest_row_of_token_and_spender_counts():
         ),
     ]
 
-    told = parse_goplus_approvals(1, rows, partial=False)
+    approvals = parse_goplus_approvals(1, rows, partial=False)
 
-    assert [approval.amount_text for approval in told.entries] == ["2"]
-    assert told.tokens == 1
+    assert [approval.amount_text for approval in approvals.entries] == ["2"]
+    assert approvals.tokens == 1
 
 
 @pytest.mark.parametrize("result", [{}, "x", 7, None, True])
@@ -314,9 +314,9 @@ async def test_saved_unlimited_approval_of_router_is_parsed(upstreams: FakeUpstr
 
 async def test_replayed_router_is_parsed(recordings_url: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{recordings_url}/goplus_approvals") as goplus:
-        told = await goplus.approvals(56, WALLET)
+        approvals = await goplus.approvals(56, WALLET)
 
-    (approval,) = told.entries
+    (approval,) = approvals.entries
     assert approval.unlimited
     assert approval.amount is None
     assert approval.token.symbol == "USDT"
@@ -333,9 +333,9 @@ async def test_saved_wallet_without_approvals_is_answer(upstreams: FakeUpstreams
 
 async def test_replayed_wallet_without_approvals_is_answer(recordings_url: str, tmp_path: Path):
     async with open_provider(GoPlus, tmp_path, url=f"{recordings_url}/goplus_approvals") as goplus:
-        told = await goplus.approvals(1, "0x" + "00" * 20)
+        approvals = await goplus.approvals(1, "0x" + "00" * 20)
 
-    assert told.entries == ()
+    assert approvals.entries == ()
 
 
 @pytest.mark.parametrize(

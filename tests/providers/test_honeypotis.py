@@ -38,10 +38,10 @@ def build_sale(**more: Any) -> Body:
 
 
 async def simulate(
-    upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, chain_id: int = 8453, **given: Any
+    upstreams: FakeUpstreams, folder: Path, token: str = TOKEN, chain_id: int = 8453, **options: Any
 ) -> Simulation:
     async with open_provider(
-        HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **given}
+        HoneypotIs, folder, url=upstreams.url_of("honeypotis"), **{"timeout": 5, **options}
     ) as honeypotis:
         return await honeypotis.simulate_trade(chain_id, token)
 
@@ -149,7 +149,7 @@ async def test_answer_about_other_chain_is_failure(upstreams: FakeUpstreams, tmp
 
 
 @pytest.mark.parametrize(
-    ("said", "honeypot"),
+    ("value", "honeypot"),
     [
         (1, True),
         ("1", True),
@@ -162,24 +162,26 @@ async def test_answer_about_other_chain_is_failure(upstreams: FakeUpstreams, tmp
     ],
     ids=repr,
 )
-async def test_verdict_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, honeypot: Any):
-    found = await simulate_against(upstreams, tmp_path, build_sale(honeypotResult={"isHoneypot": said}))
+async def test_verdict_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, value: Any, honeypot: Any):
+    found = await simulate_against(upstreams, tmp_path, build_sale(honeypotResult={"isHoneypot": value}))
 
     assert found.honeypot is honeypot
-    is_unreadable = honeypot is None and said is not None
+    is_unreadable = honeypot is None and value is not None
     assert found.unreadable == (("honeypotResult.isHoneypot",) if is_unreadable else ())
 
 
 @pytest.mark.parametrize(
-    ("said", "succeeded"),
+    ("value", "succeeded"),
     [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],
     ids=repr,
 )
-async def test_success_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, said: Any, *, succeeded: bool):
+async def test_success_may_be_number(
+    upstreams: FakeUpstreams, tmp_path: Path, value: Any, *, succeeded: bool
+):
     taxes = {"buyTax": 0, "sellTax": 100, "transferTax": 0}
 
     found = await simulate_against(
-        upstreams, tmp_path, build_sale(simulationSuccess=said, simulationResult=taxes)
+        upstreams, tmp_path, build_sale(simulationSuccess=value, simulationResult=taxes)
     )
 
     assert (found.succeeded, found.sell_tax) == (succeeded, 100 if succeeded else None)
@@ -198,7 +200,7 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("said", "sales"),
+    ("value", "sales"),
     [
         ({"holders": 1000, "successful": 100}, HolderSales(tested=1000, failed=900)),
         ({"holders": 10, "successful": 12}, HolderSales(tested=10, failed=0)),
@@ -208,16 +210,18 @@ async def test_sales_of_holders_are_counted(upstreams: FakeUpstreams, tmp_path: 
     ids=str,
 )
 async def test_counts_of_sales_are_completed(
-    upstreams: FakeUpstreams, tmp_path: Path, said: Any, sales: HolderSales
+    upstreams: FakeUpstreams, tmp_path: Path, value: Any, sales: HolderSales
 ):
     assert (
-        await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=said))
+        await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=value))
     ).holder_sales == sales
 
 
-@pytest.mark.parametrize("said", [None, 7, {}, {"averageTax": 300}, {"holders": "many"}], ids=str)
-async def test_holder_sales_are_unknown_without_counts(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
-    assert (await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=said))).holder_sales is None
+@pytest.mark.parametrize("value", [None, 7, {}, {"averageTax": 300}, {"holders": "many"}], ids=str)
+async def test_holder_sales_are_unknown_without_counts(upstreams: FakeUpstreams, tmp_path: Path, value: Any):
+    assert (
+        await simulate_against(upstreams, tmp_path, build_sale(holderAnalysis=value))
+    ).holder_sales is None
 
 
 async def test_largest_trades_are_parsed(upstreams: FakeUpstreams, tmp_path: Path):
@@ -270,10 +274,10 @@ async def test_deeply_nested_values_are_skipped(upstreams: FakeUpstreams, tmp_pa
     assert (found.succeeded, found.flags) == (True, ())
 
 
-@pytest.mark.parametrize("said", [1e308, -5, "much"])
-async def test_impossible_liquidity_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, said: Any):
+@pytest.mark.parametrize("value", [1e308, -5, "much"])
+async def test_impossible_liquidity_is_unknown(upstreams: FakeUpstreams, tmp_path: Path, value: Any):
     assert (
-        await simulate_against(upstreams, tmp_path, build_sale(pair={"liquidity": said}))
+        await simulate_against(upstreams, tmp_path, build_sale(pair={"liquidity": value}))
     ).liquidity_usd is None
 
 
@@ -285,12 +289,12 @@ async def test_failed_simulation_has_no_taxes(upstreams: FakeUpstreams, tmp_path
     assert (found.buy_tax, found.sell_tax, found.transfer_tax, found.reason) == (None, None, None, "no route")
 
 
-@pytest.mark.parametrize(("said", "tax"), [(-0.2, 0), (100.4, 100), (1e9, None), ("NaN", None), ("3", 3)])
+@pytest.mark.parametrize(("value", "tax"), [(-0.2, 0), (100.4, 100), (1e9, None), ("NaN", None), ("3", 3)])
 async def test_tax_is_between_0_and_100_percent(
-    upstreams: FakeUpstreams, tmp_path: Path, said: Any, tax: float | None
+    upstreams: FakeUpstreams, tmp_path: Path, value: Any, tax: float | None
 ):
     assert (
-        await simulate_against(upstreams, tmp_path, build_sale(simulationResult={"sellTax": said}))
+        await simulate_against(upstreams, tmp_path, build_sale(simulationResult={"sellTax": value}))
     ).sell_tax == tax
 
 

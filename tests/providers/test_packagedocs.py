@@ -115,7 +115,7 @@ def open_docs(registry: PackageRegistry, tmp_path: Path) -> Open:
     """Function that opens the provider with settings: `open_docs(**settings)`."""
 
     @asynccontextmanager
-    async def open_provider_with(**given: Any) -> AsyncGenerator[PackageDocs]:
+    async def open_provider_with(**options: Any) -> AsyncGenerator[PackageDocs]:
         url = ProviderSettings(url=registry.url)
         providers = {
             "packagedocs_pypi": url,
@@ -123,7 +123,7 @@ def open_docs(registry: PackageRegistry, tmp_path: Path) -> Open:
             "packagedocs_crates": url,
             "packagedocs_go": url,
             "packagedocs_gosums": url,
-            "packagedocs": ProviderSettings(**given),
+            "packagedocs": ProviderSettings(**options),
         }
         settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=providers)
         settings = settings.model_copy(update={"packagedocs_folder": tmp_path / "docs"})
@@ -624,8 +624,8 @@ async def test_concurrent_requests_cause_one_query_and_download(
     registry.publish_python("quill", "1.4.0", QUILL)
 
     async with open_docs() as packagedocs:
-        asked = (packagedocs.query_docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
-        answers = await asyncio.gather(*asked)
+        queries = (packagedocs.query_docs("/pypi/quill", f"dip {number}", 1000) for number in range(50))
+        answers = await asyncio.gather(*queries)
 
     assert all(answers)
     assert _list_files(tmp_path / "docs") == ["1.4.0.db"]

@@ -97,8 +97,8 @@ def open_reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
     }
 
     @asynccontextmanager
-    async def open_with_settings(**given: Any) -> AsyncGenerator[PageReader]:
-        settings = build_settings(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **given})
+    async def open_with_settings(**options: Any) -> AsyncGenerator[PageReader]:
+        settings = build_settings(tmp_path, "http://127.0.0.1:9").model_copy(update={**changes, **options})
         async with open_page_resources(readers, settings) as resources:
             yield PageReader(settings, resources).bind(RequestTrace())
 

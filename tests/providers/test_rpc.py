@@ -164,11 +164,13 @@ async def test_slots_are_words(node: str, tmp_path: Path):
     assert words[1] == bytes(32)
 
 
-@pytest.mark.parametrize(("said", "word"), [("0x", 0), ("0x0", 0), ("0x1", 1), ("0x" + "f" * 64, 2**256 - 1)])
+@pytest.mark.parametrize(
+    ("value", "word"), [("0x", 0), ("0x0", 0), ("0x1", 1), ("0x" + "f" * 64, 2**256 - 1)]
+)
 async def test_slots_are_words_with_any_number_of_zeros(
-    upstreams: FakeUpstreams, tmp_path: Path, said: str, word: int
+    upstreams: FakeUpstreams, tmp_path: Path, value: str, word: int
 ):
-    url = serve_body(upstreams, "node", {"id": 0, "result": said})
+    url = serve_body(upstreams, "node", {"id": 0, "result": value})
 
     async with open_rpc(tmp_path, url) as rpc:
         (found,) = await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x0"])
@@ -251,10 +253,10 @@ async def test_megabyte_results_do_not_affect_others(
         return (200, " " * 9_000_000) if BURNER[2:] in asked else None
 
     url = start_proxy(upstreams, "node", request.getfixturevalue(which), enlarge_answer)
-    asked = [encode_balance_call(RECEIVER), ContractCall(BURNER, b""), encode_balance_call(PAYER.address)]
+    calls = [encode_balance_call(RECEIVER), ContractCall(BURNER, b""), encode_balance_call(PAYER.address)]
 
     async with open_rpc(tmp_path, url) as rpc:
-        found = await rpc.call_contracts(CHAIN_ID, asked)
+        found = await rpc.call_contracts(CHAIN_ID, calls)
 
     assert [returned is None for returned in found] == [False, True, False]
 
@@ -263,14 +265,14 @@ async def test_node_without_batches_is_not_flooded(node: str, upstreams: FakeUps
     under_way = most = 0
     counting = threading.Lock()
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
         nonlocal under_way, most
-        if isinstance(asked.body, list):
+        if isinstance(request.body, list):
             return 400, "no batches"
         with counting:
             under_way += 1
             most = max(most, under_way)
-        answered = forward_to_node(node, asked.body)
+        answered = forward_to_node(node, request.body)
         with counting:
             under_way -= 1
         return 200, answered
@@ -340,8 +342,10 @@ NO_BATCHES: list[tuple[int, Any]] = [
 async def test_node_without_batches_gets_single_requests_from_then_on(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
 ):
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        return (status, body) if isinstance(asked.body, list) else (200, forward_to_node(node, asked.body))
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        return (
+            (status, body) if isinstance(request.body, list) else (200, forward_to_node(node, request.body))
+        )
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
@@ -370,11 +374,11 @@ async def test_rate_limited_batch_is_not_split(
 async def test_failure_cancels_other_requests(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     release = threading.Event()
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        if len(asked.body) < 50:
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        if len(request.body) < 50:
             return 500, "no"
         release.wait(20)
-        return 200, forward_to_node(node, asked.body)
+        return 200, forward_to_node(node, request.body)
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
@@ -389,8 +393,10 @@ async def test_failure_cancels_other_requests(node: str, upstreams: FakeUpstream
 
 
 async def test_batch_is_matched_by_ids_in_any_order(node: str, upstreams: FakeUpstreams, tmp_path: Path):
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        return 200, [{**each, "id": str(each["id"])} for each in reversed(forward_to_node(node, asked.body))]
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        return 200, [
+            {**each, "id": str(each["id"])} for each in reversed(forward_to_node(node, request.body))
+        ]
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
@@ -411,7 +417,7 @@ def answer_number(request: Any) -> dict[str, Any]:
 
 async def test_concurrent_queries_of_one_request_are_one_batch(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function(
-        "node", "/", lambda asked: (200, [answer_number(each) for each in asked.body]), method="POST"
+        "node", "/", lambda request: (200, [answer_number(each) for each in request.body]), method="POST"
     )
 
     async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
@@ -430,7 +436,7 @@ async def test_concurrent_queries_of_one_request_are_one_batch(upstreams: FakeUp
 
 async def test_queries_of_two_buyers_are_not_joined(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function(
-        "node", "/", lambda asked: (200, answer_number(asked.body)), method="POST"
+        "node", "/", lambda request: (200, answer_number(request.body)), method="POST"
     )
 
     async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
@@ -441,10 +447,10 @@ async def test_queries_of_two_buyers_are_not_joined(upstreams: FakeUpstreams, tm
 
 
 async def test_refused_joined_batch_is_sent_separately_from_then_on(upstreams: FakeUpstreams, tmp_path: Path):
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        if isinstance(asked.body, list):
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        if isinstance(request.body, list):
             return 200, rpc_error(-32600, "batch requests are not supported")
-        return 200, answer_number(asked.body)
+        return 200, answer_number(request.body)
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
@@ -453,8 +459,8 @@ async def test_refused_joined_batch_is_sent_separately_from_then_on(upstreams: F
             calls = (rpc.native_balance(CHAIN_ID, address) for address in (RECEIVER, TOKEN_ADDRESS))
             assert await asyncio.gather(*calls) == [7, 7]
 
-    asked = upstreams.requests_of("node")
-    assert [isinstance(each.body, list) for each in asked] == [True, *[False] * 4]
+    request = upstreams.requests_of("node")
+    assert [isinstance(each.body, list) for each in request] == [True, *[False] * 4]
 
 
 async def test_failed_batch_raises_separate_errors(upstreams: FakeUpstreams, tmp_path: Path):
@@ -472,10 +478,10 @@ async def test_failed_batch_raises_separate_errors(upstreams: FakeUpstreams, tmp
 async def test_cancelled_query_does_not_affect_its_batch(upstreams: FakeUpstreams, tmp_path: Path):
     arrived, release = threading.Event(), threading.Event()
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
         arrived.set()
         release.wait(20)
-        return 200, [answer_number(each) for each in asked.body]
+        return 200, [answer_number(each) for each in request.body]
 
     upstreams.set_response_function("node", "/", answer, method="POST")
 
@@ -498,8 +504,8 @@ async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp
 
     assert len(set(found)) == 1
     assert len(found) == 151
-    (asked,) = upstreams.requests_of("node")
-    assert len(asked.body) == 2
+    (request,) = upstreams.requests_of("node")
+    assert len(request.body) == 2
 
 
 async def test_chain_without_multicall_gets_single_calls_from_then_on(
@@ -644,15 +650,15 @@ SHIFT = 60_000
 def shift_blocks(node: str, change: Interceptor) -> Callable[[RecordedRequest], tuple[int, Any]]:
     """Answer as a real chain with 60,000 more blocks before its first."""
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        changed = change(asked.body)
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        changed = change(request.body)
         if changed:
             return changed
-        query = asked.body["params"][0]
+        query = request.body["params"][0]
         edges = {edge: hex(max(0, int(query[edge], 16) - SHIFT)) for edge in ("fromBlock", "toBlock")}
         if int(query["toBlock"], 16) <= SHIFT:
             return 200, {"jsonrpc": "2.0", "id": 0, "result": []}
-        body = forward_to_node(node, {**asked.body, "params": [query | edges]})
+        body = forward_to_node(node, {**request.body, "params": [query | edges]})
         rows = [{**row, "blockNumber": hex(int(row["blockNumber"], 16) + SHIFT)} for row in body["result"]]
         return 200, {**body, "result": rows}
 
@@ -678,28 +684,28 @@ async def test_allowed_range_of_node_is_used(
         logs = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=12
         )
-        asked = list_requested_ranges(upstreams, "node")
+        ranges = list_requested_ranges(upstreams, "node")
         again = await rpc.event_logs(
             CHAIN_ID, RECEIVED, to_block=SHIFT + TRANSFERS, blocks=50_000, requests=1
         )
 
-    worked = asked[-1] if limit == 3000 else limit
+    worked = ranges[-1] if limit == 3000 else limit
     assert [int(log.data, 16) for log in logs.entries] == list(range(1, TRANSFERS + 1))
-    assert asked[0] == 50_000
-    assert worked in asked[1:6]
+    assert ranges[0] == 50_000
+    assert worked in ranges[1:6]
     assert logs.to_block - logs.from_block + 1 == min(50_000, 12 * worked)
-    assert list_requested_ranges(upstreams, "node")[len(asked) :] == [worked]
+    assert list_requested_ranges(upstreams, "node")[len(ranges) :] == [worked]
     assert again.entries == logs.entries
 
 
 async def test_node_with_ten_block_range_is_read_within_request_limit(
     node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
-    said = (
+    body = (
         "Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range. Based on "
         "your parameters, this block range should work: [0x1, 0xa]. Upgrade to PAYG for expanded block range."
     )
-    url = start_proxy(upstreams, "node", node, limit_log_range(10, said, -32600, 400))
+    url = start_proxy(upstreams, "node", node, limit_log_range(10, body, -32600, 400))
 
     async with open_rpc(tmp_path, url) as rpc:
         all_of_them = await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=1000)
@@ -784,12 +790,12 @@ async def test_node_without_any_logs_is_failure(node: str, upstreams: FakeUpstre
         with pytest.raises(ProviderError, match="does not provide event logs, not even for a short"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
-        asked = len(list_requested_ranges(upstreams, "node"))
+        count = len(list_requested_ranges(upstreams, "node"))
         with pytest.raises(ProviderError, match="does not provide event logs"):
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100_000)
 
-    assert asked <= 8
-    assert len(list_requested_ranges(upstreams, "node")) == asked
+    assert count <= 8
+    assert len(list_requested_ranges(upstreams, "node")) == count
 
 
 async def test_rate_limited_logs_are_not_requested_in_parts(upstreams: FakeUpstreams, tmp_path: Path):
@@ -1179,7 +1185,7 @@ def test_chain_can_be_disabled(tmp_path: Path):
 async def test_gateway_is_used_for_chains_without_url(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     for chain in (1, 10):
         upstreams.set_response_function(
-            "gate", f"/{chain}", lambda asked: (200, forward_to_node(node, asked.body)), method="POST"
+            "gate", f"/{chain}", lambda request: (200, forward_to_node(node, request.body)), method="POST"
         )
     providers = {
         "rpc": ProviderSettings(url=upstreams.url_of("gate") + "/{chain_id}"),

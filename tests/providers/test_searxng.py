@@ -100,10 +100,10 @@ async def test_request_has_exactly_these_parameters(
 ) -> None:
     await search(upstreams, tmp_path, search_body(), "rollups", 5, category)
 
-    (asked,) = upstreams.requests_of("searxng")
-    assert (asked.method, asked.path) == ("GET", "/search")
-    assert asked.params == {**params, "format": "json"}
-    assert "authorization" not in asked.headers
+    (request,) = upstreams.requests_of("searxng")
+    assert (request.method, request.path) == ("GET", "/search")
+    assert request.params == {**params, "format": "json"}
+    assert "authorization" not in request.headers
 
 
 async def test_key_is_sent_to_authenticating_proxy(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ async def test_key_is_sent_to_authenticating_proxy(upstreams: FakeUpstreams, tmp
     ) as searxng:
         await searxng.search("rollups", 5)
 
-    (asked,) = upstreams.requests_of("searxng")
-    assert asked.headers["authorization"] == f"Bearer {KEY}"
+    (request,) = upstreams.requests_of("searxng")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
 async def test_missing_url_is_unconfigured(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_missing_url_is_unconfigured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "unable"),
+    ("options", "unable"),
     [
         ({"query": "x"}, ()),
         ({"query": "x", "category": None}, ()),
@@ -139,8 +139,8 @@ async def test_missing_url_is_unconfigured(tmp_path: Path) -> None:
         ({"query": "x " * 250, "limit": 5}, ()),
     ],
 )
-def test_unsupported_options_are_declared(asked: dict[str, Any], unable: tuple[str, ...]) -> None:
-    assert SearXNG(Settings()).unsupported_options(asked) == unable
+def test_unsupported_options_are_declared(options: dict[str, Any], unable: tuple[str, ...]) -> None:
+    assert SearXNG(Settings()).unsupported_options(options) == unable
 
 
 async def test_unsupported_category_is_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ async def test_duplicates_excess_and_rows_without_url_are_omitted(
 
 
 @pytest.mark.parametrize(
-    ("told", "author"),
+    ("fields", "author"),
     [
         ({"authors": ["A. Writer", "B. Writer", 7]}, "A. Writer, B. Writer"),
         ({"author": "C. Writer"}, "C. Writer"),
@@ -256,9 +256,9 @@ async def test_duplicates_excess_and_rows_without_url_are_omitted(
     ],
 )
 async def test_author_of_page_is_returned(
-    told: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
+    fields: dict[str, Any], author: str | None, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    found, _ = await search(upstreams, tmp_path, search_body(build_row(**told)), "rollups", 5)
+    found, _ = await search(upstreams, tmp_path, search_body(build_row(**fields)), "rollups", 5)
 
     assert found.hits[0].author == author
 

@@ -147,7 +147,7 @@ async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pyt
     )
     write_index(folder, build_page(), pomelo)
     write_vectors(folder, build_page(), pomelo)
-    with serve_embeddings() as (url, asked):
+    with serve_embeddings() as (url, requests):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
         async with open_provider(SiteIndex, tmp_path, key=SecretStr("secret-key")) as provider:
@@ -155,8 +155,8 @@ async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pyt
             both = await provider.search("large pomelo citrus", 5)
     assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], True)
     assert {hit.title for hit in both.hits} == {"The kumquat", "The pomelo"}
-    assert asked[0]["authorization"] == "Bearer secret-key"
-    assert (asked[0]["path"], asked[0]["model"]) == ("/v1/embeddings", "fruit-1")
+    assert requests[0]["authorization"] == "Bearer secret-key"
+    assert (requests[0]["path"], requests[0]["model"]) == ("/v1/embeddings", "fruit-1")
 
 
 async def test_words_are_compared_if_embeddings_endpoint_fails(
@@ -190,12 +190,12 @@ async def test_words_are_compared_if_embeddings_endpoint_hangs(
 
 async def test_words_are_compared_without_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_index(Settings().siteindex_folder, build_page())
-    with serve_embeddings() as (url, asked):
+    with serve_embeddings() as (url, requests):
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", url)
         monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
         async with open_provider(SiteIndex, tmp_path) as provider:
             found = await provider.search("kumquat", 5)
-    assert ([hit.title for hit in found.hits], found.by_meaning, asked) == (["The kumquat"], False, [])
+    assert ([hit.title for hit in found.hits], found.by_meaning, requests) == (["The kumquat"], False, [])
     assert any("there are no vectors" in warning for warning in provider.trace.warnings)
 
 

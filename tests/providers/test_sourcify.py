@@ -127,10 +127,10 @@ async def test_repeated_refusal_is_a_failure(upstreams: FakeUpstreams, tmp_path:
 
 
 async def test_unknown_chain_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
-    said = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
+    body = {"customCode": "unsupported_chain", "message": "The chain is not supported", "errorId": "1"}
 
     with pytest.raises(ProviderError, match="not supported"):
-        await fetch_source_from(upstreams, tmp_path, said, 400)
+        await fetch_source_from(upstreams, tmp_path, body, 400)
 
     assert len(upstreams.requests_of("sourcify")) == 1
 
@@ -182,10 +182,10 @@ async def test_unknown_format_is_a_failure(upstreams: FakeUpstreams, tmp_path: P
 
 
 async def test_own_error_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
-    said = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
+    body = {"customCode": "internal_error", "message": "Something went wrong", "errorId": "1"}
 
     with pytest.raises(ProviderError):
-        await fetch_source_from(upstreams, tmp_path, said, 500)
+        await fetch_source_from(upstreams, tmp_path, body, 500)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -199,10 +199,10 @@ async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path
 
 
 async def test_error_text_is_shortened(upstreams: FakeUpstreams, tmp_path: Path):
-    said = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
+    body = {"customCode": "odd", "message": "Odd\u202e\n" + "x" * 5000}
 
     with pytest.raises(ProviderError) as failure:
-        await fetch_source_from(upstreams, tmp_path, said, 400)
+        await fetch_source_from(upstreams, tmp_path, body, 400)
 
     assert len(failure.value.message) < 150
     assert failure.value.message.isprintable()
