@@ -29,8 +29,8 @@ LOOP = "0x5b600056"
 @pytest.fixture
 def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
     def rpc(method: str, *params: Any) -> Any:
-        asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-        return http.post(devchain.rpc_url, json=asked).json()
+        message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        return http.post(devchain.rpc_url, json=message).json()
 
     return rpc
 

@@ -26,8 +26,8 @@ WITH_TRANSACTIONS, WITH_HASHES = True, False
 @pytest.fixture
 def rpc(devchain: DevChain, http: httpx.Client) -> Rpc:
     def rpc(method: str, *params: Any) -> Any:
-        asked = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-        return http.post(devchain.rpc_url, json=asked).json()
+        message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        return http.post(devchain.rpc_url, json=message).json()
 
     return rpc
 

@@ -154,12 +154,12 @@ def _serve_node(answers: dict[str, str]) -> Any:
     from starlette.routing import Route
 
     async def endpoint(request: Request) -> Response:
-        asked = await request.json()
-        known = answers.get(asked["method"])
+        message = await request.json()
+        known = answers.get(message["method"])
         told = (
             {"error": {"code": -32601, "message": "no such method"}} if known is None else {"result": known}
         )
-        return JSONResponse({"jsonrpc": "2.0", "id": asked["id"], **told})
+        return JSONResponse({"jsonrpc": "2.0", "id": message["id"], **told})
 
     return Starlette(routes=[Route("/", endpoint, methods=["POST"])])
 

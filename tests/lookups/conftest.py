@@ -65,8 +65,8 @@ def world_settings(world: World, tmp_path: Path) -> Settings:
 def buy_answer(world: World, shop: Shop) -> Generator[Callable[..., dict[str, Any]]]:
     """Function that buys a response, `buy_answer("wallet-brief", walletAddress=…)`; returns the envelope."""
 
-    def buy_answer(service: str, **asked: Any) -> dict[str, Any]:
-        return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **asked})
+    def buy_answer(service: str, **body: Any) -> dict[str, Any]:
+        return shop.answer(f"/services/{service}", {"chainId": world.chain.chain_id, **body})
 
     yield buy_answer
     assert shop.elsewhere.requests == []

@@ -99,7 +99,7 @@ def test_contract_that_resembles_proxy_is_none(world: World, buy_answer: BuyAnsw
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
+    ("name", "reason"),
     [
         ("own target", "is its own address"),
         ("beacon mute", "leads to no code to run"),
@@ -110,11 +110,11 @@ def test_contract_that_resembles_proxy_is_none(world: World, buy_answer: BuyAnsw
         ("library user", "a call to it does not read"),
     ],
 )
-def test_slot_without_contract_is_reported(world: World, buy_answer: BuyAnswer, name: str, why: str):
+def test_slot_without_contract_is_reported(world: World, buy_answer: BuyAnswer, name: str, reason: str):
     data = explain_contract(buy_answer, world.contracts[name])
 
     assert data["proxy"]["isProxy"] is None
-    assert any(why in each for each in data["warnings"])
+    assert any(reason in each for each in data["warnings"])
 
 
 def test_wallet_has_no_code(world: World, buy_answer: BuyAnswer):

@@ -62,7 +62,7 @@ def test_wallet_brief_names_the_blocks_that_were_read(api: ApiFactory, two_block
 
     rows = answer["data"]["recentTransfers"]
     assert rows
-    said = next(each for each in answer["warnings"] if "transfers were read" in each)
-    first = int(said.split("blocks ")[1].split(" ")[0])
+    warning = next(each for each in answer["warnings"] if "transfers were read" in each)
+    first = int(warning.split("blocks ")[1].split(" ")[0])
     assert first > 0
     assert all(row["blockNumber"] >= first for row in rows)

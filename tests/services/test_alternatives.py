@@ -456,9 +456,9 @@ def test_pages_unread_by_primary_are_read_by_built_in_reader(
     upstreams.set_response("site", "/second", ARTICLE)
     second = page_url(upstreams, "second")
     failed = {"id": second, "status": "error", "error": {"tag": "CRAWL_TIMEOUT"}}
-    told = exa_page(upstreams)
+    page = exa_page(upstreams)
     upstreams.set_response(
-        "exa", "/contents", {**told, "statuses": [*told["statuses"], failed]}, method="POST"
+        "exa", "/contents", {**page, "statuses": [*page["statuses"], failed]}, method="POST"
     )
 
     response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": [page_url(upstreams), second]})

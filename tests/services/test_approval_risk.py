@@ -1392,8 +1392,8 @@ def send_approval(chain: DevChain, number: int, spender: str, amount: int) -> No
     with httpx.Client(timeout=30) as http:
 
         def rpc(method: str, *params: Any) -> Any:
-            asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            return http.post(chain.rpc_url, json=asked).json()["result"]
+            message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return http.post(chain.rpc_url, json=message).json()["result"]
 
         data = "0x095ea7b3" + encode_topic(spender.lower())[2:] + f"{amount:064x}"
         fees = {"gas": 100_000, "maxFeePerGas": 10**9, "maxPriorityFeePerGas": 1, "chainId": CHAIN_ID}

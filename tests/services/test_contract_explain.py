@@ -142,7 +142,7 @@ class World:
         self._at("times", f"/api/v2/transactions/{TRANSACTION}", TRANSACTION)
 
     def _at(self, what: str, path: str, key: str) -> None:
-        def answer(_asked: RecordedRequest) -> tuple[int, Any]:
+        def answer(_request: RecordedRequest) -> tuple[int, Any]:
             known: Mapping[str, Any] = getattr(self, what)
             if key in known:
                 return 200, {"timestamp": known[key]} if what == "times" else known[key]
@@ -150,27 +150,27 @@ class World:
 
         self.upstreams.set_response_function("sourcify" if what == "sourcify" else "blockscout", path, answer)
 
-    def _etherscan(self, asked: RecordedRequest) -> tuple[int, Any]:
-        if asked.params["action"] == "getcontractcreation":
+    def _etherscan(self, request: RecordedRequest) -> tuple[int, Any]:
+        if request.params["action"] == "getcontractcreation":
             if self.created is None:
                 return 200, {"status": "0", "message": "No data found", "result": None}
             return 200, {"status": "1", "message": "OK", "result": [self.created]}
-        if asked.params["action"] == "getLogs":
+        if request.params["action"] == "getLogs":
             return 200, {
                 "status": str(int(bool(self.logs))),
                 "message": "No records found",
                 "result": self.logs,
             }
         row = self.rows.get(
-            asked.params["address"], {"SourceCode": "", "ABI": "Contract source code not verified"}
+            request.params["address"], {"SourceCode": "", "ABI": "Contract source code not verified"}
         )
         return 200, {"status": "1", "message": "OK", "result": [row]}
 
     def providers(self, *, key: bool = True, **more: ProviderSettings) -> dict[str, ProviderSettings]:
-        given = {"timeout": self.timeout, "per_minute": 10_000}
-        found = self.upstreams.provider_settings("sourcify", "blockscout", **given)
+        options = {"timeout": self.timeout, "per_minute": 10_000}
+        found = self.upstreams.provider_settings("sourcify", "blockscout", **options)
         found |= self.upstreams.provider_settings(
-            "etherscan", key=SecretStr("secret") if key else None, **given
+            "etherscan", key=SecretStr("secret") if key else None, **options
         )
         found["rpc"] = ProviderSettings(timeout=self.timeout)
         # each deployment would start a process for it
@@ -209,7 +209,7 @@ def buy(world: World, api: ApiFactory) -> Any:
 
 def etherscan_row(**more: Any) -> Body:
     """Return a verified contract in Etherscan's format."""
-    told: Body = {
+    body: Body = {
         "SourceCode": "contract Vault {}",
         "ABI": "[]",
         "ContractName": "Vault",
@@ -219,13 +219,13 @@ def etherscan_row(**more: Any) -> Body:
         "Implementation": "",
         "SimilarMatch": "",
     }
-    return told | more
+    return body | more
 
 
 def sourcify_match(level: str = "exact_match", **more: Any) -> Body:
     """Return a verified contract in Sourcify's format."""
-    told: Body = {"match": level, "abi": [], "compilation": {"language": "Solidity", "name": "Vault"}}
-    return told | more
+    body: Body = {"match": level, "abi": [], "compilation": {"language": "Solidity", "name": "Vault"}}
+    return body | more
 
 
 def etherscan_creation(days: float) -> Body:
@@ -408,8 +408,8 @@ def test_diamond_has_its_cuts_as_upgrades(world: World, buy: Any):
 
     upgrades = valid_data(buy())["upgrades"]
 
-    told = [(each["blockNumber"], each["implementationAddress"]) for each in upgrades["events"]]
-    assert told == [(901, None), (900, LOGIC), (5, OLD), (5, ADMIN)]
+    rows = [(each["blockNumber"], each["implementationAddress"]) for each in upgrades["events"]]
+    assert rows == [(901, None), (900, LOGIC), (5, OLD), (5, ADMIN)]
 
 
 def test_cut_to_removed_facets_contradicts_nothing(world: World, buy: Any):
@@ -487,8 +487,8 @@ def test_functions_have_names_of_their_own_abi(world: World, buy: Any):
 
     data = valid_data(buy(bytecode=ProviderSettings()))
 
-    told = {(each["signature"], each["signatureSource"]) for each in data["functions"]}
-    assert told == {("isOwner(address)", "abi"), ("execute(address,uint256,bytes)", "common"), (None, None)}
+    rows = {(each["signature"], each["signatureSource"]) for each in data["functions"]}
+    assert rows == {("isOwner(address)", "abi"), ("execute(address,uint256,bytes)", "common"), (None, None)}
     assert data["proxy"]["implementations"][0]["functionCount"] == data["functionCount"] == 6
 
 
@@ -500,8 +500,8 @@ def test_functions_of_proxy_itself_are_listed(world: World, buy: Any):
 
     data = valid_data(buy(bytecode=ProviderSettings()))
 
-    told = {(each["signature"], each["contractAddress"]) for each in data["functions"] if each["power"]}
-    assert told == {("mint(address,uint256)", CONTRACT), ("execute(address,uint256,bytes)", LOGIC)}
+    rows = {(each["signature"], each["contractAddress"]) for each in data["functions"] if each["power"]}
+    assert rows == {("mint(address,uint256)", CONTRACT), ("execute(address,uint256,bytes)", LOGIC)}
     assert data["functionCount"] == data["proxy"]["implementations"][0]["functionCount"] + 1
 
 
@@ -534,7 +534,7 @@ def test_owner_is_stated_by_contract_or_clone(
     world: World, buy: Any, code: str, answers: dict[str, str], kind: str, address: str | None
 ):
     world.node.codes |= {CONTRACT: code, LOGIC: PLAIN}
-    world.node.answers = {(CONTRACT, call): told for call, told in answers.items()}
+    world.node.answers = {(CONTRACT, call): answer for call, answer in answers.items()}
 
     owner = valid_data(buy())["owner"]
 
@@ -581,9 +581,9 @@ def test_explorer_and_registry_are_queried_concurrently(world: World, buy: Any):
 
     valid_data(buy())
 
-    asked = [each.at for name in ("etherscan", "sourcify") for each in world.upstreams.requests_of(name)]
-    assert len(asked) == 3
-    assert max(asked) - min(asked) < 0.4
+    request = [each.at for name in ("etherscan", "sourcify") for each in world.upstreams.requests_of(name)]
+    assert len(request) == 3
+    assert max(request) - min(request) < 0.4
 
 
 @pytest.mark.extended
@@ -636,8 +636,8 @@ BEYOND_PLAN = "Free API access is not supported for this chain. Please upgrade y
 def limit_plan(world: World) -> None:
     """Let the explorer return source alone."""
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        if asked.params["action"] == "getcontractcreation":
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        if request.params["action"] == "getcontractcreation":
             return 200, {"status": "0", "message": "NOTOK", "result": BEYOND_PLAN}
         return 200, {"status": "1", "message": "OK", "result": [etherscan_row()]}
 

@@ -97,10 +97,10 @@ def shop(
 
     def open_shop(*names: str, off: tuple[str, ...] = (), pinned: tuple[str, ...] = ()) -> Shop:
         key = SecretStr("a-secret-key")
-        asked = upstreams.provider_settings(*names, key=key, timeout=5, per_minute=100_000)
+        providers = upstreams.provider_settings(*names, key=key, timeout=5, per_minute=100_000)
         switched_off = {name: ProviderSettings(enabled=False) for name in off}
         update = {"pinned": pinned}
-        client = api(configure_providers(settings.model_copy(update=update), asked | switched_off))
+        client = api(configure_providers(settings.model_copy(update=update), providers | switched_off))
         return Shop(client, facilitator, upstreams)
 
     return open_shop

@@ -95,7 +95,7 @@ def dexscreener_row(
 
 
 def geckoterminal_pool(
-    number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **told: Any
+    number: int, base: str = TOKEN, quote: str = WETH, usd: float = 1e6, **fields: Any
 ) -> dict[str, Any]:
     """Return a pool in GeckoTerminal's format."""
     return {
@@ -110,7 +110,7 @@ def geckoterminal_pool(
             "fdv_usd": "5000000.0",
             "pool_created_at": "2023-08-16T19:05:00Z",
         }
-        | told,
+        | fields,
         "relationships": {
             "base_token": {"data": {"id": f"base_{base}"}},
             "quote_token": {"data": {"id": f"base_{quote}"}},
@@ -609,7 +609,7 @@ def test_remaining_queries_are_concurrent_after_no_data(
 
     response = send_paid(client, PATH, OF_TOKEN)
 
-    first, *rest = (asked.at for asked in upstreams.requests)
+    first, *rest = (request.at for request in upstreams.requests)
     assert response.status_code == 404
     assert len(rest) == 3
     assert min(rest) - first >= upstreams.delay > max(rest) - min(rest)
@@ -656,7 +656,7 @@ def test_token_with_pairs_costs_one_query(client: httpx.Client, upstreams: FakeU
     second = send_paid(client, PATH, OF_TOKEN)
 
     assert second.json()["cache"]["hit"] is True
-    assert [asked.path for asked in upstreams.requests] == [f"/token-pairs/v1/base/{TOKEN}"]
+    assert [request.path for request in upstreams.requests] == [f"/token-pairs/v1/base/{TOKEN}"]
 
 
 def test_invalid_row_is_omitted_with_warning(client: httpx.Client, upstreams: FakeUpstreams) -> None:

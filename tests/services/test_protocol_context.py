@@ -82,7 +82,7 @@ def serve_directory(upstreams: FakeUpstreams, *slugs: str) -> None:
     upstreams.set_response("defillama", "/hacks", HACKS)
     for slug in slugs:
         upstreams.set_response_function(
-            "defillama", f"/summary/fees/{slug}", lambda asked: (200, TOTALS[asked.params["dataType"]])
+            "defillama", f"/summary/fees/{slug}", lambda request: (200, TOTALS[request.params["dataType"]])
         )
 
 
@@ -365,8 +365,8 @@ def test_unmeasured_revenue_is_null_with_reason(
     upstreams.set_response_function(
         "defillama",
         "/summary/fees/lido",
-        lambda asked: (
-            (200, TOTALS["dailyFees"]) if asked.params["dataType"] == "dailyFees" else (404, "not found")
+        lambda request: (
+            (200, TOTALS["dailyFees"]) if request.params["dataType"] == "dailyFees" else (404, "not found")
         ),
     )
 
@@ -379,10 +379,10 @@ def test_unmeasured_revenue_is_null_with_reason(
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
-    ("status", "said"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
+    ("status", "message"), [(502, "error"), (429, "rate_limited"), (503, "error"), (504, "timeout")]
 )
 def test_failed_fees_degrade_the_answer(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, status: int, said: str
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, status: int, message: str
 ) -> None:
     serve_directory(upstreams)
     upstreams.set_response("defillama", "/summary/fees/lido", {"error": "injected"}, status=status)
@@ -396,7 +396,7 @@ def test_failed_fees_degrade_the_answer(
         "could not fetch the fees of lido",
         "could not fetch the revenue of lido",
     ]
-    assert source_statuses(response)["defillama"] == ("primary", said)
+    assert source_statuses(response)["defillama"] == ("primary", message)
 
 
 @pytest.mark.extended
@@ -405,8 +405,8 @@ def test_failed_figure_is_named(api: ApiFactory, settings: Settings, upstreams: 
     upstreams.set_response_function(
         "defillama",
         "/summary/fees/lido",
-        lambda asked: (
-            (200, TOTALS["dailyFees"]) if asked.params["dataType"] == "dailyFees" else (503, "down")
+        lambda request: (
+            (200, TOTALS["dailyFees"]) if request.params["dataType"] == "dailyFees" else (503, "down")
         ),
     )
 
@@ -553,7 +553,7 @@ def test_invalid_name_is_no_data_without_query(
     client = open_client(api, settings, upstreams)
     odd = ("../admin", "%2e%2e/admin", "\x00\x01", "..", "-", "\N{OCTOPUS}" * 100, "?a=b")
 
-    responses = [buy(client, asked) for asked in odd]
+    responses = [buy(client, body) for body in odd]
 
     assert [response.json()["error"]["code"] for response in responses] == ["no_data"] * len(odd)
     assert [call.path for call in upstreams.requests_of("defillama")] == ["/protocols"]
@@ -696,8 +696,8 @@ def test_one_search_is_made_for_unknown_protocols_only(
 
     known, unknown = buy(client, "aave-v3"), buy(client, "Aave\u202e V4")
 
-    (asked,) = upstreams.requests_of("exa")
-    assert asked.body == {"query": "Aave V4 DeFi protocol official site", "numResults": 5, "type": "auto"}
+    (request,) = upstreams.requests_of("exa")
+    assert request.body == {"query": "Aave V4 DeFi protocol official site", "numResults": 5, "type": "auto"}
     assert source_statuses(known)["exa"] == ("fallback", "skipped")
     assert unknown.json()["data"]["name"] == "Aave V4"
     assert EXA_KEY not in unknown.text

@@ -600,8 +600,8 @@ def test_bsc_is_read_from_chain_with_coverage(
     data = answer["data"]
     assert (data["nativeBalance"]["symbol"], data["nativeBalance"]["worth"]["valueUsd"]) == ("BNB", 1800)
     assert [(each["symbol"], each["amount"]) for each in data["tokenBalances"]] == [("USDC", 2.5), ("GEM", 1)]
-    shown = [(each["blockNumber"], each["direction"], each["symbol"]) for each in data["recentTransfers"]]
-    assert shown == [
+    rows = [(each["blockNumber"], each["direction"], each["symbol"]) for each in data["recentTransfers"]]
+    assert rows == [
         (59_003, "out", None),
         (59_002, "self", "USDC"),
         (59_001, "in", "FREE"),
@@ -665,11 +665,11 @@ def test_failed_primary_is_replaced_by_next_source(
 
     data = answer["data"]
     assert (data["nativeBalance"]["source"], data["tokenBalances"][0]["source"]) == ("rpc", "blockscout")
-    said = " ".join(answer["warnings"])
-    assert "Alchemy" in said
-    assert "token balances are from Blockscout" in said
-    assert "the native balance is from JSON-RPC node" in said
-    assert KEY not in said
+    warnings = " ".join(answer["warnings"])
+    assert "Alchemy" in warnings
+    assert "token balances are from Blockscout" in warnings
+    assert "the native balance is from JSON-RPC node" in warnings
+    assert KEY not in warnings
     assert provider_statuses(answer)["alchemy"] in ("error", "timeout", "rate_limited")
 
 
@@ -825,8 +825,8 @@ def test_unrequested_data_of_node_is_ignored(
 
     data = buy_brief(client, 56)["data"]
 
-    shown = [(each["blockNumber"], each["amountBaseUnits"]) for each in data["recentTransfers"]]
-    assert shown == [(59_500, str(10**18)), (59_000, None), (59_000, str(10**18))]
+    rows = [(each["blockNumber"], each["amountBaseUnits"]) for each in data["recentTransfers"]]
+    assert rows == [(59_500, str(10**18)), (59_000, None), (59_000, str(10**18))]
     (gem,) = data["suspiciousTokenNotes"]
     assert (len(gem["symbol"]), len(gem["name"])) == (64, 64)
     assert gem["symbol"].startswith("GEMg")

@@ -86,16 +86,16 @@ class World:
     calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def read_state(self, address: str = ME) -> ChainState:
-        seen = ChainState(address)
-        while further := next_reads(seen):
+        state = ChainState(address)
+        while further := next_reads(state):
             self.rounds += 1
             self.calls += further.calls
             assert self.rounds <= 5
-            seen.codes |= {each: self.codes.get(each, b"") for each in further.codes}
+            state.codes |= {each: self.codes.get(each, b"") for each in further.codes}
             words = {(ME, slot): word for slot, word in self.slots.items()} | self.elsewhere
-            seen.slots |= {each: words.get(each, b"").rjust(32, b"\0") for each in further.slots}
-            seen.call_results |= {each: self.answers.get(each) for each in further.calls}
-        return seen
+            state.slots |= {each: words.get(each, b"").rjust(32, b"\0") for each in further.slots}
+            state.call_results |= {each: self.answers.get(each) for each in further.calls}
+        return state
 
     def classify(self, address: str = ME) -> AccountFinding:
         found = classify_account(self.read_state(address))
@@ -218,9 +218,9 @@ def test_clone_of_proxy_may_be_upgradeable():
 
 
 def test_clone_of_unread_target_may_be_upgradeable():
-    seen = ChainState(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
+    state = ChainState(ME, codes={ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:])), LOGIC: PLAIN})
 
-    found = classify_account(seen)
+    found = classify_account(state)
 
     assert found
     assert (found.kind, found.upgradeable) == ("eip1167", None)
@@ -443,12 +443,12 @@ def test_beacon_of_unknown_owner_is_upgradeable():
     assert any("by whom is not known" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("said", [None, encode_address(OTHER), b"\1" * 32, b"", encode_addresses(LOGIC)])
-def test_beacon_without_contract_is_no_proxy(said: bytes | None):
+@pytest.mark.parametrize("result", [None, encode_address(OTHER), b"\1" * 32, b"", encode_addresses(LOGIC)])
+def test_beacon_without_contract_is_no_proxy(result: bytes | None):
     world = build_beacon_proxy(PLAIN)
     del world.answers[BEACON, IMPLEMENTATION_CALL]
-    if said is not None:
-        world.answers[BEACON, IMPLEMENTATION_CALL] = said
+    if result is not None:
+        world.answers[BEACON, IMPLEMENTATION_CALL] = result
 
     assert world.classify().is_proxy is None
 
@@ -670,21 +670,21 @@ def test_old_clone_with_other_jump_is_none(gas: str, jump: str):
 def test_any_state_is_classified_and_implementations_have_code(
     code: bytes, words: list[bytes], answer: bytes | None, target: bytes
 ):
-    seen = ChainState(ME)
+    state = ChainState(ME)
     rounds = 0
-    while further := next_reads(seen):
+    while further := next_reads(state):
         rounds += 1
         assert rounds <= 5
-        seen.codes |= {each: code if each == ME else target for each in further.codes}
-        seen.slots |= {each: words[SLOTS.index(each[1])] for each in further.slots}
-        seen.call_results |= dict.fromkeys(further.calls, answer)
+        state.codes |= {each: code if each == ME else target for each in further.codes}
+        state.slots |= {each: words[SLOTS.index(each[1])] for each in further.slots}
+        state.call_results |= dict.fromkeys(further.calls, answer)
 
-    found = classify_account(seen)
+    found = classify_account(state)
 
     assert found
     assert bool(found.implementations) == (found.is_proxy is True)
     if found.kind not in ("eip7702", "eip1167", "clone_with_immutable_args"):
-        assert all(seen.codes[each] for each in found.implementations)
+        assert all(state.codes[each] for each in found.implementations)
 
 
 @given(st.binary(max_size=40))
@@ -712,14 +712,14 @@ def test_selectors_match_standards():
 
 @pytest.mark.parametrize("looked", [0, 1, 2])
 def test_unread_state_gives_no_claim(looked: int):
-    seen = ChainState(ME)
+    state = ChainState(ME)
     world = build_proxy(IMPLEMENTATION_SLOT)
     if looked:
-        seen.codes[ME] = DELEGATING
+        state.codes[ME] = DELEGATING
     if looked > 1:
-        seen.slots = {(ME, slot): word.rjust(32, b"\0") for slot, word in world.slots.items()}
+        state.slots = {(ME, slot): word.rjust(32, b"\0") for slot, word in world.slots.items()}
 
-    found = classify_account(seen)
+    found = classify_account(state)
 
     assert found is None if not looked else found and found.is_proxy is None
 

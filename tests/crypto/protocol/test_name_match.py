@@ -64,7 +64,7 @@ def matched_slug(match: ProtocolMatch | None) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("query", "meant"),
     [
         ("aave-v3", "aave-v3"),
         ("AAVE-V3", "aave-v3"),
@@ -92,15 +92,15 @@ def matched_slug(match: ProtocolMatch | None) -> str | None:
         ("\u041b\u043e\u043c\u0431\u0430\u0440\u0434", "lombard"),
     ],
 )
-def test_exact_slug_name_or_parent_is_certain(asked: str, meant: str | None) -> None:
-    match = match_exact(DIRECTORY, asked)
+def test_exact_slug_name_or_parent_is_certain(query: str, meant: str | None) -> None:
+    match = match_exact(DIRECTORY, query)
 
     assert matched_slug(match) == meant
     assert match is None or match.warning is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant", "doubt"),
+    ("query", "meant", "doubt"),
     [
         ("UNI", "uniswap-v3", 'by the symbol "UNI", the most valuable of 2 that have it'),
         ("$uni", "uniswap-v3", 'by the symbol "UNI", the most valuable of 2 that have it'),
@@ -110,8 +110,8 @@ def test_exact_slug_name_or_parent_is_certain(asked: str, meant: str | None) -> 
         ("Swap", "swap-b", 'by the name "Swap", the most valuable of 2 that have it'),
     ],
 )
-def test_ambiguous_match_is_marked(asked: str, meant: str, doubt: str) -> None:
-    match = match_exact(DIRECTORY, asked)
+def test_ambiguous_match_is_marked(query: str, meant: str, doubt: str) -> None:
+    match = match_exact(DIRECTORY, query)
 
     assert match
     assert match.protocol.slug == meant
@@ -131,11 +131,11 @@ def test_a_name_does_not_come_before_the_slug_of_a_parent() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
+    "query", ["-", "$-", "--", "", " ", "..", "../", "\x00", "\N{OCTOPUS}", "null", "None"]
 )
-def test_unknown_name_matches_nothing(asked: str) -> None:
-    assert match_exact(DIRECTORY, asked) is None
-    assert match_similar(DIRECTORY, asked) is None
+def test_unknown_name_matches_nothing(query: str) -> None:
+    assert match_exact(DIRECTORY, query) is None
+    assert match_similar(DIRECTORY, query) is None
 
 
 def test_parent_has_sum_of_its_children() -> None:
@@ -156,7 +156,7 @@ def test_own_row_is_preferred_to_sum_of_children() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("query", "meant"),
     [
         ("compond-v3", "compound-v3"),
         ("Compund V3", "compound-v3"),
@@ -168,8 +168,8 @@ def test_own_row_is_preferred_to_sum_of_children() -> None:
         ("sushiswap", None),
     ],
 )
-def test_similar_name_needs_high_similarity(asked: str, meant: str | None) -> None:
-    match = match_similar(DIRECTORY, asked)
+def test_similar_name_needs_high_similarity(query: str, meant: str | None) -> None:
+    match = match_similar(DIRECTORY, query)
 
     assert matched_slug(match) == meant
     assert match is None or "by a similar name" in (match.warning or "")
@@ -191,7 +191,7 @@ RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encod
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"),
+    ("query", "meant"),
     [
         ("Curve", "curve-finance"),
         ("curve.fi", "curve-finance"),
@@ -222,8 +222,8 @@ RELATIVES: ProtocolDirectory = asyncio.run(parse_directory(json.dumps(KIN).encod
         ("", None),
     ],
 )
-def test_name_with_other_suffix_matches_and_is_marked(asked: str, meant: str | None) -> None:
-    match = match_without_ending(RELATIVES, asked)
+def test_name_with_other_suffix_matches_and_is_marked(query: str, meant: str | None) -> None:
+    match = match_without_ending(RELATIVES, query)
 
     assert matched_slug(match) == meant
     assert match is None or "by its name apart from an ending" in (match.warning or "")
@@ -246,7 +246,7 @@ def test_number_of_suggested_slugs_is_limited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("query", "expected"),
     [
         ("Aave V3", "aave-v3"),
         ("1inch.io", "1inch.io"),
@@ -264,8 +264,8 @@ def test_number_of_suggested_slugs_is_limited() -> None:
         ("\ufdfa" * 100, None),
     ],
 )
-def test_only_valid_slugs_are_queried(asked: str, expected: str | None) -> None:
-    assert parse_slug(asked) == expected
+def test_only_valid_slugs_are_queried(query: str, expected: str | None) -> None:
+    assert parse_slug(query) == expected
 
 
 @given(st.text(max_size=100))

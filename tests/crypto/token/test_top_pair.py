@@ -172,7 +172,7 @@ def test_plausible_pair_raises_no_suspicion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("odd", "said"),
+    ("odd", "message"),
     [
         ({"liquidity_usd": None}, "no figure is given"),
         ({"liquidity_usd": 0.0}, "holds only $0.00"),
@@ -183,10 +183,10 @@ def test_plausible_pair_raises_no_suspicion() -> None:
         ({"created_at": NOW - timedelta(days=6)}, "less than 7 days old"),
     ],
 )
-def test_each_suspicion_is_one_sentence(odd: dict[str, Any], said: str) -> None:
+def test_each_suspicion_is_one_sentence(odd: dict[str, Any], message: str) -> None:
     (sentence,) = list_pair_warnings(build_pair(**odd), NOW)
 
-    assert said in sentence
+    assert message in sentence
 
 
 @pytest.mark.parametrize(

@@ -284,10 +284,10 @@ def test_every_reason_is_rule_with_clean_value(symbol: str, name: str) -> None:
 @often
 @given(st.text(st.characters(), max_size=200), st.integers(1, 100))
 def test_cleaning_removes_invisible_text_and_limits_length(text: str, length: int) -> None:
-    shown = clean_line(text, length)
+    cleaned = clean_line(text, length)
 
-    assert shown is None or len(shown) <= length
-    for character in shown or "":
+    assert cleaned is None or len(cleaned) <= length
+    for character in cleaned or "":
         category = unicodedata.category(character)
         assert category[0] != "C", "control, bidi and zero-width characters"
         assert category[0] != "Z" or character == " "
