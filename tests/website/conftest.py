@@ -52,7 +52,9 @@ def page(context: BrowserContext) -> Generator[Page]:
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if "Content Security" in said.text else None)
+    page.on(
+        "console", lambda message: errors.append(message.text) if "Content Security" in message.text else None
+    )
     yield page
     assert errors == []
 

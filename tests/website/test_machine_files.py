@@ -191,22 +191,22 @@ def test_sitemap_keeps_time_of_unchanged_pages(paid_site: SiteFixture, tmp_path:
 
 def test_api_catalog_is_linkset_with_existing_targets(any_site: SiteFixture) -> None:
     file = any_site.files["/.well-known/api-catalog"]
-    catalogue, said = json.loads(file.content)["linkset"]
+    catalogue, links = json.loads(file.content)["linkset"]
 
-    targets = [target for relation, each in said.items() if relation != "anchor" for target in each]
+    targets = [target for relation, each in links.items() if relation != "anchor" for target in each]
     assert file.media_type == 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
     assert catalogue == {"anchor": f"{SITE}/.well-known/api-catalog", "item": [{"href": API}]}
-    assert said["anchor"] == API
-    assert {"service-desc", "service-doc", "service-meta", "status"} <= set(said)
+    assert links["anchor"] == API
+    assert {"service-desc", "service-doc", "service-meta", "status"} <= set(links)
     assert all(set(target) == {"href", "type"} for target in targets)
     assert [target["href"] for target in targets if not url_exists(any_site, target["href"])] == []
 
 
 def test_types_of_api_catalog_match_responses(paid_site: SiteFixture) -> None:
-    _, said = json.loads(paid_site.text("/.well-known/api-catalog"))["linkset"]
+    _, links = json.loads(paid_site.text("/.well-known/api-catalog"))["linkset"]
 
     for relation in ("service-desc", "service-meta", "status"):
-        for target in said[relation]:
+        for target in links[relation]:
             response = paid_site.api.get(urlsplit(target["href"]).path)
             assert response.headers["Content-Type"].partition(";")[0] == target["type"]
 

@@ -218,11 +218,11 @@ def test_service_page_is_complete(deployment: ApiSnapshot, slug: str) -> None:
 
     text = render_page(deployment, f"/services/{slug}")
 
-    said = [service.price, service.summary, deployment.api + service.path, *service.guardrails]
-    said += [f"[{each.label}]({each.docs_url}) | {each.role}" for each in service.providers]
-    said += [f"| `{code}` | {ERROR_SPECS[code].status} |" for code in ERROR_SPECS if code != "not_found"]
-    said.remove("| `method_not_allowed` | 405 |")
-    assert [each for each in said if each not in text] == []
+    texts = [service.price, service.summary, deployment.api + service.path, *service.guardrails]
+    texts += [f"[{each.label}]({each.docs_url}) | {each.role}" for each in service.providers]
+    texts += [f"| `{code}` | {ERROR_SPECS[code].status} |" for code in ERROR_SPECS if code != "not_found"]
+    texts.remove("| `method_not_allowed` | 405 |")
+    assert [each for each in texts if each not in text] == []
 
 
 @pytest.mark.extended

@@ -48,7 +48,7 @@ def receipt_page(chromium: Browser, site: ServedSite) -> Generator[tuple[Page, l
         page = context.new_page()
         wrong: list[str] = []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: wrong.append(said.text))
+        page.on("console", lambda message: wrong.append(message.text))
         page.goto("/receipt", wait_until="networkidle")
         page.on("request", lambda request: wrong.append(request.url))
         yield page, wrong
@@ -149,7 +149,7 @@ def test_receipt_is_found_among_other_headers(empty_form: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("receipt", "signer", "said"),
+    ("receipt", "signer", "message"),
     [
         ("", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
         ("what?", None, "The input is neither a PAYMENT-RESPONSE header nor its JSON."),
@@ -162,11 +162,11 @@ def test_receipt_is_found_among_other_headers(empty_form: Page) -> None:
     ids=["nothing", "text", "signer"],
 )
 def test_unverifiable_receipt_is_reported(
-    empty_form: Page, receipt: str, signer: str | None, said: str
+    empty_form: Page, receipt: str, signer: str | None, message: str
 ) -> None:
     verify_receipt(empty_form, receipt, signer=signer)
 
-    expect(empty_form.locator("#check-problem")).to_have_text(said)
+    expect(empty_form.locator("#check-problem")).to_have_text(message)
     expect(empty_form.locator("#check-problem")).to_be_focused()
     expect(empty_form.locator("#check-verdict")).to_be_hidden()
 
@@ -185,9 +185,9 @@ def test_page_may_not_connect(chromium: Browser, site: ServedSite) -> None:
         page = context.new_page()
         page.goto("/receipt")
 
-        asked = page.evaluate("fetch('/receipt.md').then(() => 'answered', () => 'refused')")
+        outcome = page.evaluate("fetch('/receipt.md').then(() => 'answered', () => 'refused')")
 
-    assert asked == "refused"
+    assert outcome == "refused"
 
 
 def test_scripts_of_page_are_small(site: ServedSite, chromium: Browser) -> None:

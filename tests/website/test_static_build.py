@@ -65,9 +65,9 @@ def test_plain_host_serves_every_page_and_its_links(
 
 
 def test_hosts_get_headers_and_404_page(shop: ServedSite, built: Path) -> None:
-    told = (built / "_headers").read_text()
+    headers = (built / "_headers").read_text()
 
-    rules = {block.splitlines()[0]: block for block in ("\n" + told).split("\n/") if block.strip()}
+    rules = {block.splitlines()[0]: block for block in ("\n" + headers).split("\n/") if block.strip()}
     assert "Content-Security-Policy: default-src 'none'" in rules["*"]
     assert "Content-Type: text/markdown" in rules["services/token-risk.md"]
     assert "application/linkset+json" in rules[".well-known/api-catalog"]

@@ -94,9 +94,9 @@ def test_preferred_form_is_served(visitor: httpx.Client, accept: str, form: str)
 
 
 def test_negotiated_markdown_equals_markdown_file(visitor: httpx.Client) -> None:
-    asked = visitor.get("/services/token-risk", headers={"Accept": "text/markdown"})
+    response = visitor.get("/services/token-risk", headers={"Accept": "text/markdown"})
 
-    assert asked.content == visitor.get("/services/token-risk.md").content
+    assert response.content == visitor.get("/services/token-risk.md").content
 
 
 def test_file_with_one_form_does_not_vary(visitor: httpx.Client) -> None:
@@ -404,11 +404,11 @@ def test_invalid_url_is_refused(api: str, capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(typer.Exit) as ended:
         parse_api_address(api)
 
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert ended.value.exit_code == 2
-    assert said.startswith("centgate: ")
-    assert "is not an API address" in said
-    assert len(said.splitlines()) == 1
+    assert output.startswith("centgate: ")
+    assert "is not an API address" in output
+    assert len(output.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -113,9 +113,9 @@ async def test_package_without_repository_is_read(
     elif case != "missing":
         github.respond("/ink/quill/archive/refs/tags/v1.4.0.tar.gz", make_tar(FILES), GZIP)
 
-    shown = await query_docs(registry, tmp_path, github, "pens", url="" if case == "off" else None)
+    snippets = await query_docs(registry, tmp_path, github, "pens", url="" if case == "off" else None)
 
-    assert {each.origin for each in shown} == {"package"}
+    assert {each.origin for each in snippets} == {"package"}
     assert bool(github.requested_paths) == (case in ("missing", "broken", "damaged"))
 
 
@@ -137,9 +137,9 @@ async def test_hanging_repository_is_skipped(
     monkeypatch.setattr(repository, "REPOSITORY_SECONDS", 0.3)
     github.silent_paths.add("/ink/quill/archive/refs/tags/v1.4.0.tar.gz")
 
-    shown = await query_docs(registry, tmp_path, github, "pens")
+    snippets = await query_docs(registry, tmp_path, github, "pens")
 
-    assert {each.origin for each in shown} == {"package"}
+    assert {each.origin for each in snippets} == {"package"}
 
 
 def test_tag_matches_release() -> None:

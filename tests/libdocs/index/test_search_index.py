@@ -118,11 +118,11 @@ def test_exact_name_finds_its_definition_first(library: Path) -> None:
 
 
 def test_introduction_is_returned_without_topic(library: Path) -> None:
-    shown = list_titles(library, None)
+    titles = list_titles(library, None)
 
-    assert shown[:3] == ["Acme", "Acme > Installation", "Acme > Example"]
-    assert "acme.Client" in shown
-    assert "Acme > Sponsors" not in shown
+    assert titles[:3] == ["Acme", "Acme > Installation", "Acme > Example"]
+    assert "acme.Client" in titles
+    assert "Acme > Sponsors" not in titles
 
 
 @pytest.mark.parametrize("topic", ["", "  ", "getting started", "installation"])
@@ -358,9 +358,9 @@ def test_one_of_first_three_snippets_shows_call(tmp_path: Path) -> None:
     file = tmp_path / "usage.db"
     search_index.write_index(file, documents, {"name": "quill"})
 
-    shown = search_index.search(file, "ink a pen", 2000)
+    snippets = search_index.search(file, "ink a pen", 2000)
 
-    assert any("tool.care()" in (each.code or "") for each in shown[:3])
+    assert any("tool.care()" in (each.code or "") for each in snippets[:3])
 
 
 def test_nearly_equal_functions_are_shown_once(tmp_path: Path) -> None:

@@ -138,9 +138,9 @@ async def test_root_text_is_not_used_for_site_below_it(
     site.respond(f"/{name}", f"{GUIDE}\n[Dip](/dip.md)\n", TEXT)
     site.respond("/dip.md", GUIDE, TEXT)
 
-    shown = await query_docs(registry, tmp_path, site.address)
+    snippets = await query_docs(registry, tmp_path, site.address)
 
-    assert {(each.origin, each.version) for each in shown} == {("package", "1.4.0")}
+    assert {(each.origin, each.version) for each in snippets} == {("package", "1.4.0")}
 
 
 async def test_site_named_by_start_page_is_found(
@@ -167,7 +167,7 @@ async def test_excluded_site_is_skipped(
         body["releases"]["1.4.0"] = body["urls"]
         registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
 
-    shown = await query_docs(
+    snippets = await query_docs(
         registry,
         tmp_path,
         *(() if case == "policy" else (site.address,)),
@@ -175,16 +175,16 @@ async def test_excluded_site_is_skipped(
         packagedocs_sites=case != "switch",
     )
 
-    assert {each.origin for each in shown} == {"package"}
+    assert {each.origin for each in snippets} == {"package"}
     assert {"/docs/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
 
 
 async def test_invalid_home_page_is_ignored(registry: PackageRegistry, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
 
-    shown = await query_docs(registry, tmp_path)
+    snippets = await query_docs(registry, tmp_path)
 
-    assert {each.origin for each in shown} == {"package"}
+    assert {each.origin for each in snippets} == {"package"}
 
 
 def test_links_and_parts_are_limited() -> None:

@@ -163,7 +163,7 @@ def test_one_package_manager_shows_installation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("source", "expected"),
     [
         (
             "See [the guide](../guide.md#send) for how it is done in practice, please.",
@@ -199,11 +199,11 @@ def test_one_package_manager_shows_installation() -> None:
         ),
     ],
 )
-def test_decorative_markup_is_removed_from_prose(written: str, shown: str) -> None:
-    [piece] = split_markdown(markdown_document(f"# Title\n\n{written}\n"))
+def test_decorative_markup_is_removed_from_prose(source: str, expected: str) -> None:
+    [piece] = split_markdown(markdown_document(f"# Title\n\n{source}\n"))
 
     assert piece.text is not None
-    assert piece.text.startswith(shown)
+    assert piece.text.startswith(expected)
 
 
 def test_front_matter_gives_title_and_mdx_imports_are_removed() -> None:

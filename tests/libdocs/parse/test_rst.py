@@ -45,7 +45,7 @@ def test_heading_level_follows_order_of_underlines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "language", "code"),
+    ("source", "language", "code"),
     [
         (".. code-block:: js\n   :linenos:\n\n   send(1)\n", "javascript", "send(1)"),
         (".. sourcecode:: pycon+sql\n\n    {sql}>>> send(1)\n    {stop}1\n", "python", "send(1)\n# 1"),
@@ -56,14 +56,14 @@ def test_heading_level_follows_order_of_underlines() -> None:
         (".. highlight:: ruby\n\nLike this::\n\n    send 1\n", "ruby", "send 1"),
     ],
 )
-def test_code_is_found_in_every_notation(written: str, language: str | None, code: str) -> None:
-    [piece] = split_rst(rst_document(f"Send\n====\n\n{written}"))
+def test_code_is_found_in_every_notation(source: str, language: str | None, code: str) -> None:
+    [piece] = split_rst(rst_document(f"Send\n====\n\n{source}"))
 
     assert (piece.language, piece.code) == (language, code)
 
 
 @pytest.mark.parametrize(
-    ("written", "shown"),
+    ("source", "expected"),
     [
         ("Call :func:`acme.send` for it", "Call `acme.send` for it"),
         ("Call :py:meth:`~acme.Client.send` for it", "Call `send` for it"),
@@ -76,10 +76,10 @@ def test_code_is_found_in_every_notation(written: str, language: str | None, cod
         ("The ``__repr__()`` of `Client`_ for it", "The `__repr__()` of Client for it"),
     ],
 )
-def test_roles_and_references_become_their_text(written: str, shown: str) -> None:
-    [piece] = split_rst(rst_document(f"Send\n====\n\n{written}, as long as there is anything to be sent.\n"))
+def test_roles_and_references_become_their_text(source: str, expected: str) -> None:
+    [piece] = split_rst(rst_document(f"Send\n====\n\n{source}, as long as there is anything to be sent.\n"))
 
-    assert piece.text == f"{shown}, as long as there is anything to be sent."
+    assert piece.text == f"{expected}, as long as there is anything to be sent."
 
 
 def test_notes_are_text_and_generated_content_is_removed() -> None:

@@ -36,7 +36,7 @@ def run_script(tmp_path: Path) -> Run:
     script = files("centgate.website") / "assets" / "proof.js"
     (tmp_path / "proof.mjs").write_bytes(script.read_bytes())
 
-    def evaluate(expression: str, given: Any) -> Any:
+    def evaluate(expression: str, options: Any) -> Any:
         code = (
             'import { readFileSync } from "node:fs";\n'
             f'import * as proof from "{(tmp_path / "proof.mjs").as_uri()}";\n'
@@ -46,7 +46,7 @@ def run_script(tmp_path: Path) -> Run:
         )
         command = [node, "--input-type=module", "-e", code]
         done = subprocess.run(
-            command, input=json.dumps(given), capture_output=True, text=True, timeout=60, check=False
+            command, input=json.dumps(options), capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

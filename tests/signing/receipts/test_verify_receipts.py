@@ -41,9 +41,9 @@ def verify(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Verify:
     monkeypatch.chdir(tmp_path)
 
     def run(receipt: bytes | str, *options: str, **files: bytes | str) -> Result:
-        given = [f"--{name}={write_file(tmp_path / name, content)}" for name, content in files.items()]
+        arguments = [f"--{name}={write_file(tmp_path / name, content)}" for name, content in files.items()]
         file = write_file(tmp_path / "receipt", receipt)
-        return CliRunner().invoke(app, ["receipt", "verify", file, *given, *options])
+        return CliRunner().invoke(app, ["receipt", "verify", file, *arguments, *options])
 
     return run
 
@@ -87,10 +87,10 @@ def test_signer_and_settlement_are_printed(verify: Verify) -> None:
 def test_json_output_has_receipt_and_checks(verify: Verify) -> None:
     result = verify(encode_header(signed_settle_response()), "--json", body=BODY)
 
-    told = json.loads(result.stdout)
-    assert (told["ok"], told["signer"]) == (True, SIGNER.address)
+    output = json.loads(result.stdout)
+    assert (output["ok"], output["signer"]) == (True, SIGNER.address)
     assert (
-        told["receipt"]
+        output["receipt"]
         == signed_settle_response()["extensions"]["offer-receipt"]["info"]["receipt"]["payload"]
     )
     assert check_states(result) == {
@@ -214,7 +214,9 @@ def test_receipt_without_answer_is_verified_in_part(verify: Verify) -> None:
     settled = signed_settle_response()
     del settled["extensions"]["centgate-answer"]
 
-    without, with_body = (verify(encode_header(settled), "--json", **given) for given in ({}, {"body": BODY}))
+    without, with_body = (
+        verify(encode_header(settled), "--json", **options) for options in ({}, {"body": BODY})
+    )
 
     assert (without.exit_code, check_states(without)["answer"]) == (0, "not checked")
     assert (with_body.exit_code, check_states(with_body)["body"]) == (1, "failed")
@@ -231,7 +233,7 @@ def test_missing_optional_fields_are_signed_as_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "it is empty: it must hold the value of PAYMENT-RESPONSE"),
         ("not base64!", "it is neither the value of PAYMENT-RESPONSE nor JSON"),
@@ -245,17 +247,17 @@ def test_missing_optional_fields_are_signed_as_empty() -> None:
     ],
     ids=["empty", "text", "bytes", "cut", "list", "null", "brackets", "deep", "long"],
 )
-def test_invalid_receipt_is_refused_in_one_sentence(verify: Verify, content: Any, said: str) -> None:
+def test_invalid_receipt_is_refused_in_one_sentence(verify: Verify, content: Any, message: str) -> None:
     result = verify(content)
 
     assert result.exit_code == 1
     assert result.stderr.startswith("centgate: ")
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--signer=0x12"], "--signer must be an address, 0x and 40 hex digits, not '0x12'"),
         (["--body=nowhere"], "nowhere cannot be read: No such file or directory"),
@@ -263,10 +265,12 @@ def test_invalid_receipt_is_refused_in_one_sentence(verify: Verify, content: Any
         (["--body=."], ". cannot be read: Is a directory"),
     ],
 )
-def test_invalid_options_are_refused_in_one_sentence(verify: Verify, options: list[str], said: str) -> None:
+def test_invalid_options_are_refused_in_one_sentence(
+    verify: Verify, options: list[str], message: str
+) -> None:
     result = verify(encode_header(signed_settle_response()), *options)
 
-    assert (result.exit_code, result.stderr) == (1, f"centgate: {said}\n")
+    assert (result.exit_code, result.stderr) == (1, f"centgate: {message}\n")
 
 
 def test_untrusted_text_cannot_control_terminal(verify: Verify) -> None:

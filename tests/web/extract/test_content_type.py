@@ -96,13 +96,13 @@ def test_binary_content_is_refused(body: bytes, content_type: str | None) -> Non
 
 
 def test_rss_becomes_list_of_entries() -> None:
-    told = extract_body(RSS, "application/rss+xml")
+    page = extract_body(RSS, "application/rss+xml")
 
-    assert told.markdown == (
+    assert page.markdown == (
         "# News & more\n\nAll of it\n\n## [First one](https://example.org/one)\n\n2024-05-06T07:08:09Z, "
         "jane@example.org (Jane)\n\nIt **began** [here](https://example.org/x).\n\n## Second"
     )
-    assert (told.metadata.title, told.metadata.language, told.metadata.canonical) == (
+    assert (page.metadata.title, page.metadata.language, page.metadata.canonical) == (
         "News & more",
         "en",
         "https://example.org/",
@@ -122,11 +122,11 @@ def test_entry_has_its_longest_text(teaser: str) -> None:
     space = "xmlns:content='http://purl.org/rss/1.0/modules/content/'"
     feed = f"<rss version='2.0' {space}><channel><title>t</title>{item}</channel></rss>"
 
-    told = extract_body(feed.encode(), "application/rss+xml")
+    page = extract_body(feed.encode(), "application/rss+xml")
 
-    assert told.markdown.endswith("Paragraph 899 of a long entry.")
-    assert "teaser" not in told.markdown
-    assert told.warnings == ()
+    assert page.markdown.endswith("Paragraph 899 of a long entry.")
+    assert "teaser" not in page.markdown
+    assert page.warnings == ()
 
 
 def test_feed_title_is_no_file_name() -> None:
@@ -136,23 +136,23 @@ def test_feed_title_is_no_file_name() -> None:
 def test_long_feed_reports_omitted_entries() -> None:
     items = b"".join(b"<item><title>%d</title></item>" % n for n in range(250))
 
-    told = extract_body(
+    page = extract_body(
         b"<rss version='2.0'><channel><title>t</title>" + items + b"</channel></rss>", "text/xml"
     )
 
-    assert told.markdown.endswith("## 199")
-    assert told.warnings == ("the feed has 50 further entries that were not read",)
+    assert page.markdown.endswith("## 199")
+    assert page.warnings == ("the feed has 50 further entries that were not read",)
 
 
 def test_xml_entities_are_not_expanded() -> None:
     levels = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY l0 "lol">{levels}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
 
-    told = extract_body(
+    page = extract_body(
         f"{bomb}<rss version='2.0'><channel><title>&l11;&f;</title></channel></rss>".encode(), "text/xml"
     )
 
-    assert len(told.markdown) < 10_000
+    assert len(page.markdown) < 10_000
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_markdown_has_absolute_links_and_no_comments() -> None:
         "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: other.md\n"
     )
 
-    told = extract_body(text.encode(), "text/markdown; charset=utf-8")
+    page = extract_body(text.encode(), "text/markdown; charset=utf-8")
 
-    assert told.markdown == (
+    assert page.markdown == (
         "# A [doc](https://example.org/files/x.md)\n\n![i](https://example.org/files/img/a.png) "
         "[js](#) `[c](d)`\n\n"
         "```\n[code](stays) <!-- stays -->\n```\n\n[ref]: https://example.org/files/other.md"
@@ -206,13 +206,13 @@ def test_source_code_and_xml_become_code_blocks() -> None:
 
 
 def test_only_beginning_of_long_body_is_read() -> None:
-    told = extract_body(b"<p>text</p>" * 300_000, "text/html")
+    page = extract_body(b"<p>text</p>" * 300_000, "text/html")
 
-    assert "only its beginning was read" in told.warnings[0]
-    assert len(told.markdown) <= 1_000_000 < told.length
+    assert "only its beginning was read" in page.warnings[0]
+    assert len(page.markdown) <= 1_000_000 < page.length
 
 
 def test_extracted_page_is_picklable() -> None:
-    told = extract_body(RSS, "text/xml")
+    page = extract_body(RSS, "text/xml")
 
-    assert pickle.loads(pickle.dumps(told)) == told
+    assert pickle.loads(pickle.dumps(page)) == page

@@ -48,10 +48,10 @@ PAGES = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_hostile_page_is_extracted(name: str) -> None:
-    told = extract_page(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
+    page = extract_page(PAGES[name], "text/html", "https://example.org/", only_main_content=True)
 
-    assert "text" in told.markdown
-    assert len(told.markdown) <= 1_000_000
+    assert "text" in page.markdown
+    assert len(page.markdown) <= 1_000_000
 
 
 PAGE_LENGTH = 2_000_000
@@ -129,10 +129,10 @@ def test_hostile_page_takes_no_longer_than_others(name: str, ordinary_seconds: f
 )
 async def test_extraction_of_hostile_document_ends(body: bytes, content_type: str, readers: Sandbox) -> None:
     try:
-        told = await readers.run_task(
+        page = await readers.run_task(
             60, extract_page, body, content_type, "https://e.org/", only_main_content=True
         )
-        length = len(told.markdown)
+        length = len(page.markdown)
     except Unreadable:
         length = 0
 

@@ -71,10 +71,10 @@ def test_ordinary_page_is_no_bot_check(html: str) -> None:
     ],
 )
 def test_application_shell_is_reported(html: str) -> None:
-    told = extract_html(html)
+    page = extract_html(html)
 
-    assert told.needs_scripts
-    assert "the page is built by its scripts, and its HTML contains only" in told.warnings[0]
+    assert page.needs_scripts
+    assert "the page is built by its scripts, and its HTML contains only" in page.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_page_with_text_needs_no_scripts(html: str) -> None:
     ],
 )
 def test_meta_refresh_is_detected(content: str, onward: str | None) -> None:
-    told = extract_html(
+    page = extract_html(
         f'<head><meta http-equiv=Refresh content="{content}"></head><body><a href=/new>Here</a>'
     )
 
-    assert told.refresh_target == onward
+    assert page.refresh_target == onward
 
 
 def test_page_with_text_has_no_refresh() -> None:
@@ -153,18 +153,18 @@ def test_empty_application_between_menus_needs_scripts() -> None:
     ],
 )
 def test_loading_shell_has_no_text(body: str) -> None:
-    told = extract_html(f"<title>App</title><body>{body}")
+    page = extract_html(f"<title>App</title><body>{body}")
 
-    assert told.needs_scripts
-    assert told.markdown == ""
+    assert page.needs_scripts
+    assert page.markdown == ""
 
 
 def test_text_below_loading_message_is_preferred() -> None:
-    told = extract_html(
+    page = extract_html(
         f"<body><p>Loading, please wait</p><div style='display:none'><h1>Doc</h1>{WORDS}</div>"
         "<script src=a.js></script><script src=b.js></script>"
     )
 
-    assert "There is much to say" in told.markdown
-    assert told.needs_scripts
-    assert "hides its text until its scripts have run" in told.warnings[-1]
+    assert "There is much to say" in page.markdown
+    assert page.needs_scripts
+    assert "hides its text until its scripts have run" in page.warnings[-1]

@@ -25,7 +25,7 @@ def wrap_json_ld(value: Any) -> str:
 
 
 def test_all_metadata_of_head_is_read() -> None:
-    told = extract_metadata(
+    metadata = extract_metadata(
         '<title>The story | Paper</title><meta property="og:title" content="The story">'
         '<meta name="description" content="What happened."><link rel="canonical" href="/news/canonical">'
         '<meta name="author" content="Jane Roe"><meta property="article:published_time" '
@@ -33,7 +33,7 @@ def test_all_metadata_of_head_is_read() -> None:
         html='lang="en-GB"',
     )
 
-    assert told == DocumentMetadata(
+    assert metadata == DocumentMetadata(
         title="The story",
         description="What happened.",
         language="en-GB",
@@ -59,9 +59,9 @@ def test_json_ld_gives_author_and_dates() -> None:
         ],
     }
 
-    told = extract_metadata(wrap_json_ld(article))
+    metadata = extract_metadata(wrap_json_ld(article))
 
-    assert (told.author, told.published, told.modified) == (
+    assert (metadata.author, metadata.published, metadata.modified) == (
         "Jane Roe, John Doe",
         "2024-05-06T07:08:09Z",
         "2024-05-07T00:00:00Z",
@@ -99,7 +99,7 @@ def test_invalid_author_name_is_ignored(head: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         ("2024", "2024"),
         ("2024-05", "2024-05"),
@@ -118,8 +118,8 @@ def test_invalid_author_name_is_ignored(head: str) -> None:
         (None, None),
     ],
 )
-def test_dates_are_iso_8601_or_none(written: Any, told: str | None) -> None:
-    assert normalize_time(written) == told
+def test_dates_are_iso_8601_or_none(written: Any, expected: str | None) -> None:
+    assert normalize_time(written) == expected
 
 
 @pytest.mark.parametrize(

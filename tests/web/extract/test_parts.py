@@ -118,7 +118,7 @@ def test_offset_beyond_end_gives_nothing():
 
 
 @pytest.mark.parametrize(
-    ("length", "offset", "said"),
+    ("length", "offset", "message"),
     [
         (5, 4, None),
         (5, 5, "the whole page has 5 characters"),
@@ -127,12 +127,12 @@ def test_offset_beyond_end_gives_nothing():
         (None, 7, "only 5 characters of the page were read"),
     ],
 )
-def test_offset_beyond_end_is_reported(length: int | None, offset: int, said: str | None):
+def test_offset_beyond_end_is_reported(length: int | None, offset: int, message: str | None):
     read = build_page("short", length)
 
     warning = describe_missing_part(read, take_part(read, offset, LIMIT), offset)
 
-    assert warning is None if said is None else said in (warning or "")
+    assert warning is None if message is None else message in (warning or "")
 
 
 def test_empty_page_has_no_missing_part():

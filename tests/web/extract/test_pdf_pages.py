@@ -53,16 +53,16 @@ def encrypt_pdf(body: bytes, password: str) -> bytes:
 
 
 def test_pdf_has_text_of_its_pages() -> None:
-    told = extract_page(
+    page = extract_page(
         build_pdf("First line\nsecond line of hyphe-\nnated text", "# Next page"),
         "application/pdf",
         "https://e.org/a.pdf",
         only_main_content=True,
     )
 
-    assert told.markdown == "First line\nsecond line of hyphenated text\n\n\\# Next page"
-    assert (told.metadata.title, told.metadata.author) == ("A paper", "Jane Roe")
-    assert told.metadata.published == "2024-05-06T07:08:09+00:00"
+    assert page.markdown == "First line\nsecond line of hyphenated text\n\n\\# Next page"
+    assert (page.metadata.title, page.metadata.author) == ("A paper", "Jane Roe")
+    assert page.metadata.published == "2024-05-06T07:08:09+00:00"
 
 
 def test_pdf_with_empty_password_is_read() -> None:
@@ -70,7 +70,7 @@ def test_pdf_with_empty_password_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (encrypt_pdf(build_pdf("Some text"), "secret"), "locked with a password"),
         (build_pdf("", ""), "its pages are images"),
@@ -79,8 +79,8 @@ def test_pdf_with_empty_password_is_read() -> None:
         (build_pdf("Some text")[:300], "broken"),
     ],
 )
-def test_pdf_without_text_is_explained(body: bytes, said: str) -> None:
-    with pytest.raises(Unreadable, match=said):
+def test_pdf_without_text_is_explained(body: bytes, message: str) -> None:
+    with pytest.raises(Unreadable, match=message):
         convert_pdf(body)
 
 

@@ -50,9 +50,9 @@ class HostileSite:
             connection.settimeout(20)
             if tls:
                 connection = ends.enter_context(tls.wrap_socket(connection, server_side=True))
-            asked = read_request(connection)
-            self.requests.append(asked)
-            path = asked.partition(" ")[2].partition(" ")[0].partition("?")[0]
+            request = read_request(connection)
+            self.requests.append(request)
+            path = request.partition(" ")[2].partition(" ")[0].partition("?")[0]
             self.handlers.get(path, lambda it: send_all(it, [format_response(b"nothing here", status=404)]))(
                 connection
             )

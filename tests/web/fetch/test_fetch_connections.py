@@ -273,7 +273,7 @@ async def test_literal_address_is_not_resolved(web: Web) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "asked"),
+    ("host", "name"),
     [
         ("b\u00fccher.test", "xn--bcher-kva.test"),
         ("B\u00dcCHER.test", "xn--bcher-kva.test"),
@@ -284,14 +284,14 @@ async def test_literal_address_is_not_resolved(web: Web) -> None:
         ("s%69te.test", "site.test"),
     ],
 )
-async def test_names_are_resolved_in_ascii(host: str, asked: str, web: Web) -> None:
-    web.resolver.answers[asked] = [[ALLOWED]]
+async def test_names_are_resolved_in_ascii(host: str, name: str, web: Web) -> None:
+    web.resolver.answers[name] = [[ALLOWED]]
     web.site.set_response("/", format_response(b"here"))
 
     await web.fetch(host=host)
 
-    assert web.resolver.queries == [asked]
-    assert f"\r\nHost: {asked}:{web.port}\r\n" in web.site.requests[0]
+    assert web.resolver.queries == [name]
+    assert f"\r\nHost: {name}:{web.port}\r\n" in web.site.requests[0]
 
 
 @pytest.mark.parametrize(

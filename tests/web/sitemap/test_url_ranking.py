@@ -17,18 +17,20 @@ ROOT = "https://example.com"
 
 
 def rank_all(
-    parts: Sequence[bytes], asked: str, final: str, search: str | None, limit: int
+    parts: Sequence[bytes], requested: str, final: str, search: str | None, limit: int
 ) -> tuple[Hit, ...]:
     """Return the pages of a site in ranked order."""
-    return rank_pages(parts, asked, final, search, limit).hits
+    return rank_pages(parts, requested, final, search, limit).hits
 
 
 def rank_paths(
-    paths: Iterable[str], asked: str = "/", search: str | None = None, limit: int = 100
+    paths: Iterable[str], requested: str = "/", search: str | None = None, limit: int = 100
 ) -> list[str]:
     """Return the paths of a site in ranked order."""
     urls = [f"{ROOT}{path}" if path.startswith("/") else path for path in paths]
-    ranked = rank_all([pack_entries(map(PageEntry, urls))], f"{ROOT}{asked}", f"{ROOT}{asked}", search, limit)
+    ranked = rank_all(
+        [pack_entries(map(PageEntry, urls))], f"{ROOT}{requested}", f"{ROOT}{requested}", search, limit
+    )
     return [hit.url.removeprefix(ROOT) for hit in ranked]
 
 
@@ -138,11 +140,11 @@ def test_without_search_top_pages_come_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("asked", ["/docs", "/docs/", "/docs/index.html"])
-def test_pages_below_requested_url_come_first(asked: str) -> None:
+@pytest.mark.parametrize("requested", ["/docs", "/docs/", "/docs/index.html"])
+def test_pages_below_requested_url_come_first(requested: str) -> None:
     given = ["/", "/blog", "/docs/b/c", "/docs/a", "/docsearch", "/docs/b"]
 
-    assert rank_paths(given, asked) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
+    assert rank_paths(given, requested) == ["/docs/a", "/docs/b", "/docs/b/c", "/", "/blog", "/docsearch"]
 
 
 def test_requested_page_is_first() -> None:
@@ -227,12 +229,12 @@ def test_no_folder_takes_all_places() -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("/imprint", "/login")])
-@pytest.mark.parametrize(("prefix", "asked"), [("/en", "/"), ("/docs/v2", "/docs/"), ("/docs/v2", "/")])
-def test_sections_are_first_different_folders(prefix: str, asked: str, more: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("prefix", "requested"), [("/en", "/"), ("/docs/v2", "/docs/"), ("/docs/v2", "/")])
+def test_sections_are_first_different_folders(prefix: str, requested: str, more: tuple[str, ...]) -> None:
     sizes = {"shop": 500, "blog": 100, "api": 100, "help": 50}
     paths = [f"{prefix}/{name}/{number}" for name, size in sizes.items() for number in range(size)]
 
-    listed = rank_paths([*paths, *more], asked)
+    listed = rank_paths([*paths, *more], requested)
 
     counts = [sum(path.startswith(f"{prefix}/{name}/") for path in listed) for name in sizes]
     assert min(counts) >= 20
@@ -321,8 +323,8 @@ def test_languages_of_page_count_once() -> None:
     urls = [f"{ROOT}/{language}/a" for language in ("en", "de", "fr")]
     entries = [PageEntry(url, source="sitemap", alternates=tuple(urls)) for url in urls]
 
-    def list_urls(asked: str) -> list[str]:
-        return [hit.url for hit in rank_all([pack_entries(entries)], asked, asked, None, 100)]
+    def list_urls(requested: str) -> list[str]:
+        return [hit.url for hit in rank_all([pack_entries(entries)], requested, requested, None, 100)]
 
     assert list_urls(ROOT) == [urls[0]]
     assert list_urls(f"{ROOT}/de/") == [urls[1]]

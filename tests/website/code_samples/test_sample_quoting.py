@@ -150,9 +150,9 @@ def test_node_reads_hostile_text_unchanged() -> None:
 def test_url_is_never_code(api: str) -> None:
     found = build_codes("x", api)
 
-    (asked,) = parse_shell(found["curl"])
+    (command,) = parse_shell(found["curl"])
     (called,) = parse_shell(found["Command line"])
-    assert api + SEARCH.path in asked
+    assert api + SEARCH.path in command
     assert called[called.index("--api") + 1] == api
     assert api in [
         node.value for node in ast.walk(ast.parse(found["Python"])) if isinstance(node, ast.Constant)
