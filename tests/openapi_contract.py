@@ -51,7 +51,7 @@ def each_description(upstream: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("spec", [f"{upstream}.yaml", recorded_case(VENDOR_FILES[upstream])])
 
 
-def find_request_problems(spec_file: str, method: str, path: str, asked: Any) -> list[str]:
+def find_request_problems(spec_file: str, method: str, path: str, content: Any) -> list[str]:
     """List the problems of a request to an operation; empty if it conforms to the description.
 
     `path` as the file spells it (`/v1/{owner}/{repo}`). `asked` is the JSON body where the operation takes
@@ -61,9 +61,9 @@ def find_request_problems(spec_file: str, method: str, path: str, asked: Any) ->
     spec = _spec(spec_file)
     operation = _operation(spec, method, path)
     if body := _resolve_reference(spec, operation.get("requestBody")):
-        return _list_problems(spec, body["content"][JSON_MEDIA]["schema"], asked)
-    named = {each["name"]: each for each in _parameters(spec, path, operation)}
-    return [*_unknown_parameters(named, asked), *_invalid_parameters(spec, named, asked)]
+        return _list_problems(spec, body["content"][JSON_MEDIA]["schema"], content)
+    declared = {each["name"]: each for each in _parameters(spec, path, operation)}
+    return [*_unknown_parameters(declared, content), *_invalid_parameters(spec, declared, content)]
 
 
 def generate_responses(
@@ -142,21 +142,21 @@ def _parameters(spec: dict[str, Any], path: str, operation: dict[str, Any]) -> I
             yield parameter
 
 
-def _unknown_parameters(named: Mapping[str, Any], asked: Mapping[str, str]) -> Iterator[str]:
-    for name in asked.keys() - named.keys():
+def _unknown_parameters(declared: Mapping[str, Any], content: Mapping[str, str]) -> Iterator[str]:
+    for name in content.keys() - declared.keys():
         yield f"{name}: not a parameter of this operation"
-    for name, parameter in named.items():
-        if parameter.get("required") and name not in asked:
+    for name, parameter in declared.items():
+        if parameter.get("required") and name not in content:
             yield f"{name}: required"
 
 
 def _invalid_parameters(
-    spec: dict[str, Any], named: Mapping[str, Any], asked: Mapping[str, str]
+    spec: dict[str, Any], declared: Mapping[str, Any], content: Mapping[str, str]
 ) -> Iterator[str]:
-    for name in asked.keys() & named.keys():
-        schema = named[name]["schema"]
-        meant = _parse_parameter(_resolve_reference(spec, schema), asked[name])
-        for problem in _list_problems(spec, schema, meant):
+    for name in content.keys() & declared.keys():
+        schema = declared[name]["schema"]
+        value = _parse_parameter(_resolve_reference(spec, schema), content[name])
+        for problem in _list_problems(spec, schema, value):
             yield f"{name}: {problem}"
 
 

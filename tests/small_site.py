@@ -159,13 +159,13 @@ def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
                 site.silent_path_requested.set()
                 site.test_ended.wait(60)
                 return
-            said = site.response_for(self.path)
+            response = site.response_for(self.path)
             if conditions := {name: value for name in CONDITIONS if (value := self.headers.get(name))}:
                 site.conditions[self.path] = conditions
-            is_unchanged = said.status == 200 and is_same_version(conditions, said.headers)
-            body = b"" if is_unchanged else said.body
-            self.send_response(304 if is_unchanged else said.status)
-            for name, value in {**said.headers, "Content-Length": str(len(said.body))}.items():
+            is_unchanged = response.status == 200 and is_same_version(conditions, response.headers)
+            body = b"" if is_unchanged else response.body
+            self.send_response(304 if is_unchanged else response.status)
+            for name, value in {**response.headers, "Content-Length": str(len(response.body))}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)

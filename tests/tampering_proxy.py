@@ -26,10 +26,10 @@ def start_proxy(
 ) -> str:
     """Start a proxy that forwards each request to a real node unless `change` answers it; return its URL."""
 
-    def answer(asked: RecordedRequest) -> tuple[int, Any]:
-        requests = cast(list[Any], asked.body if isinstance(asked.body, list) else [asked.body])
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        requests = cast(list[Any], request.body if isinstance(request.body, list) else [request.body])
         changed = next((said for each in requests if (said := change(each))), None)
-        return changed or (200, forward_to_node(url, cast(Any, asked.body)))
+        return changed or (200, forward_to_node(url, cast(Any, request.body)))
 
     upstreams.set_response_function(name, "/", answer, method="POST")
     return upstreams.url_of(name)

@@ -26,14 +26,14 @@ def no_variable(no_operator: None) -> None:
 
 
 def accept(*entries: object) -> Settings:
-    given: dict[str, Any] = {"accepts": json.dumps(entries)}
-    return Settings(**given)
+    options: dict[str, Any] = {"accepts": json.dumps(entries)}
+    return Settings(**options)
 
 
 def refusal_message(value: Any, **others: Any) -> str:
-    given: dict[str, Any] = {"accepts": value if isinstance(value, str) else json.dumps(value)}
+    options: dict[str, Any] = {"accepts": value if isinstance(value, str) else json.dumps(value)}
     with pytest.raises(ValidationError) as error:
-        Settings(**given, **others)
+        Settings(**options, **others)
     return str(error.value)
 
 
@@ -104,7 +104,7 @@ def test_both_forms_together_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("base", "CENTGATE_ACCEPTS: not JSON"),
         ({"network": "eip155:8453"}, "needs a JSON list"),
@@ -131,8 +131,8 @@ def test_both_forms_together_are_refused(name: str) -> None:
         ([{**BASE, "asset": OTHER, "name": "D" * 81}], "longer than 80 characters"),
     ],
 )
-def test_invalid_list_is_refused(value: Any, said: str) -> None:
-    assert said in refusal_message(value)
+def test_invalid_list_is_refused(value: Any, message: str) -> None:
+    assert message in refusal_message(value)
 
 
 def test_terms_have_an_entry_for_each_token() -> None:

@@ -206,14 +206,14 @@ def test_blank_lines_count_as_idle(served_api: ServedApi) -> None:
 
 def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
-    asked = served_api.facilitator.settle_calls
+    calls = served_api.facilitator.settle_calls
     head = POST + f"PAYMENT-SIGNATURE: {payment}\r\nContent-Length: 99\r\n\r\n".encode()
 
     [response] = send_and_read(served_api, head + b'{"url":')
 
     assert response.status == 408
     assert response.is_envelope
-    assert served_api.facilitator.settle_calls == asked
+    assert served_api.facilitator.settle_calls == calls
 
 
 def test_unread_body_closes_connection(served_api: ServedApi) -> None:

@@ -52,9 +52,9 @@ def test_tests_of_page_pass(checkout: Path) -> None:
     own_path = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(checkout), "-o", "pythonpath=")
     plugins = ("-p", "conftest", "-p", "no:cacheprovider")
 
-    said = run_module(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
+    output = run_module(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
 
-    assert "16 passed" in said
+    assert "16 passed" in output
 
 
 def test_files_of_page_follow_style(checkout: Path) -> None:

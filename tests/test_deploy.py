@@ -96,11 +96,11 @@ def interpolate(text: str, given: Mapping[str, str]) -> str:
 
 
 def test_compose_settings_are_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"CENTGATE_PAY_TO": ADDRESS, "DOMAIN": "api.facts.example", "SITE_DOMAIN": "facts.example"}
+    environment = {"CENTGATE_PAY_TO": ADDRESS, "DOMAIN": "api.facts.example", "SITE_DOMAIN": "facts.example"}
     for name, content in CONTENTS.items():
         (tmp_path / name).write_text(content)
     for name, value in load_compose()["services"]["centgate"]["environment"].items():
-        filled = interpolate(value, given).replace("/run/secrets", str(tmp_path))
+        filled = interpolate(value, environment).replace("/run/secrets", str(tmp_path))
         monkeypatch.setenv(name, filled)
 
     settings = Settings()
@@ -156,11 +156,11 @@ def test_commands_exist() -> None:
 def test_probed_paths_exist(settings: Settings) -> None:
     there = {route.path for route in create_routes(settings)}
     container = list_pods()["Deployment"]["containers"][0]
-    asked = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
-    asked |= set(re.findall(r"\}(/\w+)'", (DEPLOY / "Dockerfile").read_text()))
+    paths = {container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
+    paths |= set(re.findall(r"\}(/\w+)'", (DEPLOY / "Dockerfile").read_text()))
 
-    assert asked == {"/livez", "/readyz"}
-    assert asked <= there
+    assert paths == {"/livez", "/readyz"}
+    assert paths <= there
 
 
 def test_ports_agree() -> None:

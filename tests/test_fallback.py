@@ -271,15 +271,15 @@ MISSING: tuple[tuple[list[Exception], Exception], ...] = (
 )
 
 
-@pytest.mark.parametrize(("missing", "told"), MISSING)
-@pytest.mark.parametrize("asked", [first_of, first_concurrent])
+@pytest.mark.parametrize(("missing", "expected"), MISSING)
+@pytest.mark.parametrize("combine", [first_of, first_concurrent])
 async def test_no_data_requires_all_configured_providers(
-    asked: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], told: Exception
+    combine: Callable[..., Callable[[], Awaitable[str]]], missing: list[Exception], expected: Exception
 ) -> None:
-    with pytest.raises(type(told)) as caught:
-        await asked(*(partial(_raise_error, each) for each in missing))()
+    with pytest.raises(type(expected)) as caught:
+        await combine(*(partial(_raise_error, each) for each in missing))()
 
-    assert caught.value is told
+    assert caught.value is expected
 
 
 async def test_first_concurrent_prefers_order_and_cancels_later_ones() -> None:
@@ -327,8 +327,8 @@ async def test_first_failure_lists_other_failures() -> None:
     with pytest.raises(ProviderTimeout) as raised:
         await first_of(fail_unconfigured, fail_late, fail_with_status)("sky")
 
-    told = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
-    assert (raised.value.provider, raised.value.message) == ("oracle", told)
+    message = "The Oracle did not answer within 8 s; The Sibyl answered with status 500"
+    assert (raised.value.provider, raised.value.message) == ("oracle", message)
 
 
 async def test_timeout_after_failed_queries_stays_timeout() -> None:

@@ -40,14 +40,14 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize(("text", "shown"), VALID.items())
-def test_price_is_decimal_dollars(text: str, shown: str) -> None:
-    assert format_price(parse_price(text)) == shown
+@pytest.mark.parametrize(("text", "expected"), VALID.items())
+def test_price_is_decimal_dollars(text: str, expected: str) -> None:
+    assert format_price(parse_price(text)) == expected
 
 
-@pytest.mark.parametrize(("text", "why"), INVALID.items())
-def test_invalid_price_is_refused_with_reason(text: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+@pytest.mark.parametrize(("text", "reason"), INVALID.items())
+def test_invalid_price_is_refused_with_reason(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
         parse_price(text)
 
 

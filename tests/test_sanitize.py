@@ -12,7 +12,7 @@ from centgate.sanitize import clean_line, has_invisible, strip_invisible
 
 
 @pytest.mark.parametrize(
-    ("wrote", "shown"),
+    ("text", "expected"),
     [
         ("USD Coin", "USD Coin"),
         ("Tether\n\u202eUSD", "Tether USD"),
@@ -35,37 +35,37 @@ from centgate.sanitize import clean_line, has_invisible, strip_invisible
         ("a" * 64, "a" * 64),
     ],
 )
-def test_name_is_cleaned(wrote: str | None, shown: str | None) -> None:
-    assert clean_line(wrote) == shown
+def test_name_is_cleaned(text: str | None, expected: str | None) -> None:
+    assert clean_line(text) == expected
 
 
 @given(st.text(), st.integers(min_value=1, max_value=80))
 def test_cleaned_text_has_no_invisible_characters_and_limited_length(wrote: str, length: int) -> None:
-    shown = clean_line(wrote, length) or ""
+    cleaned = clean_line(wrote, length) or ""
 
-    assert len(shown) <= length
-    assert all(unicodedata.category(character)[0] not in "CZ" or character == " " for character in shown)
-    assert shown == " ".join(shown.split())
+    assert len(cleaned) <= length
+    assert all(unicodedata.category(character)[0] not in "CZ" or character == " " for character in cleaned)
+    assert cleaned == " ".join(cleaned.split())
 
 
 @given(st.text())
 def test_clean_text_is_unchanged(wrote: str) -> None:
-    shown = clean_line(wrote)
+    cleaned = clean_line(wrote)
 
-    assert clean_line(shown) == shown
+    assert clean_line(cleaned) == cleaned
 
 
 def test_megabyte_of_name_is_cleaned_in_time() -> None:
     assert len(clean_line("\u202e" * 10**6 + "x") or "") <= 64
 
 
-@pytest.mark.parametrize(("wrote", "is_hidden"), [("USD Coin", False), ("US\u200bDC", True), ("a\nb", True)])
-def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # noqa: FBT001
-    assert has_invisible(wrote) is is_hidden
+@pytest.mark.parametrize(("text", "is_hidden"), [("USD Coin", False), ("US\u200bDC", True), ("a\nb", True)])
+def test_hidden_characters_are_found(text: str, is_hidden: bool) -> None:  # noqa: FBT001
+    assert has_invisible(text) is is_hidden
 
 
 @pytest.mark.parametrize(
-    ("wrote", "shown"),
+    ("text", "expected"),
     [
         ("one\r\ntwo\rthree\n\n\tfour", "one\ntwo\nthree\n\n\tfour"),
         ("para\u2029graph\u2028line\x85end", "para\ngraph\nline\nend"),
@@ -85,15 +85,15 @@ def test_hidden_characters_are_found(wrote: str, is_hidden: bool) -> None:  # no
         ("", ""),
     ],
 )
-def test_multi_line_text_keeps_visible_characters(wrote: str, shown: str) -> None:
-    assert strip_invisible(wrote) == shown
+def test_multi_line_text_keeps_visible_characters(text: str, expected: str) -> None:
+    assert strip_invisible(text) == expected
 
 
 @given(st.text())
 def test_legible_text_is_unchanged_and_hides_nothing(wrote: str) -> None:
-    shown = strip_invisible(wrote)
+    cleaned = strip_invisible(wrote)
 
-    controls = {each for each in shown if unicodedata.category(each) == "Cc"}
+    controls = {each for each in cleaned if unicodedata.category(each) == "Cc"}
     assert controls <= {"\n", "\t"}
-    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
-    assert strip_invisible(shown) == shown
+    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\ufeff\r")
+    assert strip_invisible(cleaned) == cleaned

@@ -41,10 +41,10 @@ def no_variable(monkeypatch: pytest.MonkeyPatch, no_operator: None) -> None:
     monkeypatch.delenv("CENTGATE_PHISHING_LIST_URL")
 
 
-def refusal_message(**given: object) -> str:
+def refusal_message(**options: object) -> str:
     """Return the message about refused settings."""
     with pytest.raises(ValidationError) as refusal:
-        Settings(**given)  # pyright: ignore[reportArgumentType]
+        Settings(**options)  # pyright: ignore[reportArgumentType]
     return str(refusal.value)
 
 
@@ -193,14 +193,14 @@ def test_fetchable_addresses_are_separated_by_commas(monkeypatch: Environment) -
 
 
 @pytest.mark.parametrize(
-    ("pin", "why"),
+    ("pin", "reason"),
     [
         ("crawl=pagereader", "there is no service 'crawl'"),
         ("crawler-scrape=exa", "crawler-scrape is answered by firecrawl or pagereader, not by 'exa'"),
     ],
 )
-def test_pin_of_unknown_name_is_refused(pin: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+def test_pin_of_unknown_name_is_refused(pin: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
         validate_startup(Settings(pinned=(pin,)))
 
 
@@ -344,7 +344,7 @@ def test_incomplete_cdp_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({"facilitator_fallback_token": "x"}, "FACILITATOR_FALLBACK_URL is not set"),
         ({"facilitator_fallback_url": "https://one.example/a/"}, "is the first facilitator's address"),
@@ -356,8 +356,8 @@ def test_incomplete_cdp_key_is_refused() -> None:
     ],
     ids=["token alone", "same", "same with a password", "half a key"],
 )
-def test_invalid_second_facilitator_is_refused(changes: dict[str, Any], why: str) -> None:
-    assert why in refusal_message(facilitator_url="https://one.example/a", **changes)
+def test_invalid_second_facilitator_is_refused(changes: dict[str, Any], reason: str) -> None:
+    assert reason in refusal_message(facilitator_url="https://one.example/a", **changes)
 
 
 def test_name_of_facilitator_has_no_secret() -> None:

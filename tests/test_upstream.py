@@ -34,9 +34,9 @@ async def test_response_is_returned_completely(upstreams: FakeUpstreams, upstrea
         upstreams.url_of("oracle") + "/facts", params={"of": "sky"}, headers={"X-Key": "k"}
     )
 
-    (asked,) = upstreams.requests
+    (request,) = upstreams.requests
     assert (reply.status, reply.parse_json()) == (200, {"sky": "blue"})
-    assert (asked.params, asked.headers["x-key"]) == ({"of": "sky"}, "k")
+    assert (request.params, request.headers["x-key"]) == ({"of": "sky"}, "k")
 
 
 async def test_user_agent_names_the_software(upstreams: FakeUpstreams, upstream: Upstream) -> None:
@@ -140,9 +140,9 @@ async def test_response_size_limit_is_exact(upstreams: FakeUpstreams, upstream: 
         await upstream.get(upstreams.url_of("oracle") + "/longer")
 
 
-@pytest.mark.parametrize(("said", "understood"), [("7", 7), ("999999", 3600), ("soon", None), ("-1", None)])
-async def test_retry_after_is_passed_on(upstream: Upstream, said: str, understood: int | None) -> None:
-    reply = UpstreamResponse("oracle", "The Oracle", 429, b"", {"Retry-After": said})
+@pytest.mark.parametrize(("header", "understood"), [("7", 7), ("999999", 3600), ("soon", None), ("-1", None)])
+async def test_retry_after_is_passed_on(upstream: Upstream, header: str, understood: int | None) -> None:
+    reply = UpstreamResponse("oracle", "The Oracle", 429, b"", {"Retry-After": header})
 
     assert upstream.error_for_status(reply).retry_after == understood
 
