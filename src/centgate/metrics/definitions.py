@@ -148,15 +148,15 @@ IN_FLIGHT = MetricDefinition("centgate_requests_in_flight", "gauge", "Requests i
 COMMITS = MetricDefinition(
     "centgate_journal_commit_duration_seconds",
     "histogram",
-    "Duration of a journal commit for a group of entries. On PostgreSQL: one unit of work, with "
-    "the wait for a connection.",
+    "Duration of a journal commit for a group of entries. On PostgreSQL: of a group of statements or of one, "
+    "with the wait for a connection.",
     (),
     FAST_BUCKETS,
 )
 COMMIT_ENTRIES = MetricDefinition(
     "centgate_journal_commit_entries",
     "histogram",
-    "Units of work in one commit. On PostgreSQL always one: the database groups commits itself.",
+    "Units of work in one commit. On PostgreSQL statements: claims and deliveries are grouped.",
     (),
     GROUP_BUCKETS,
 )

@@ -1,8 +1,9 @@
 """Journal store in PostgreSQL, for several replicas.
 
-Every statement is its own transaction, which PostgreSQL groups with other waiting commits. Behind a pooler no
-statement is prepared by name, unless the operator says that the pooler keeps them: another connection to the
-server would not know the name, or know it from another client, and execute another statement.
+Every statement is its own transaction, or shares one with equal statements that wait at the same time.
+Behind a pooler no statement is prepared by name, unless the operator says that the pooler keeps them: another
+connection to the server would not know the name, or know it from another client, and execute another
+statement.
 """
 
 # asyncpg is typed in parts
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -31,12 +32,15 @@ from centgate.payments.migrations import (
     upgrade_schema,
 )
 from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork
+from centgate.payments.statement_groups import GroupFailed, StatementGroups
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
 
 T = TypeVar("T")
 
 TIMEOUT = 5
 """Timeout in seconds for a connection, for a statement, and for a server that restarts."""
+TRANSACTION_SECONDS = 2 * TIMEOUT
+"""Seconds after which the server ends a transaction, as of a host that froze while it sent a group."""
 RELEASE_TIMEOUT = 1
 """Seconds to wait for the server when a statement is cancelled; then the connection is closed."""
 CACHED_STATEMENTS = 100
@@ -80,6 +84,7 @@ class PostgresStore:
         self._connections = connections
         self._prepared_statements = prepared_statements
         self._pool: Any = None
+        self._groups = StatementGroups(self._lend_connection, meter)
         self._opening: asyncio.Task[Any] | None = None
 
     async def run(self, unit: UnitFactory[T]) -> T:
@@ -87,10 +92,7 @@ class PostgresStore:
 
         Retries for a few seconds while the server is unavailable.
         """
-        started = time.perf_counter()
-        result = await self._run_with_retry(unit, self._run_pooled)
-        self._meter.record_commit(time.perf_counter() - started, 1)
-        return result
+        return await self._run_with_retry(unit, self._run_grouped)
 
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on a separate connection, in one snapshot of the database."""
@@ -103,6 +105,9 @@ class PostgresStore:
         while True:
             try:
                 return await run_once(unit)
+            except GroupFailed:
+                run_once = self._run_alone
+                continue
             except TimeoutError as error:  # a retry would only wait as long once more
                 raise JournalUnavailable(error) from error
             except _TRANSIENT_ERRORS as error:
@@ -131,11 +136,32 @@ class PostgresStore:
         except (TimeoutError, *_TRANSIENT_ERRORS, asyncpg.PostgresError):
             self._pool.terminate()
 
-    async def _run_pooled(self, unit: UnitFactory[T]) -> T:
+    async def _run_grouped(self, unit: UnitFactory[T]) -> T:
+        """Run a unit whose statements may share a transaction with those of others. Raises GroupFailed."""
+        return await _run_unit(unit(), self._fetch_grouped)
+
+    async def _run_alone(self, unit: UnitFactory[T]) -> T:
+        return await _run_unit(unit(), self._fetch_alone)
+
+    async def _fetch_grouped(self, bound: BoundStatement) -> list[ResultRow]:
+        if bound.lock_order and self._pool is not None:
+            return await self._groups.fetch_rows(bound)
+        return await self._fetch_alone(bound)
+
+    async def _fetch_alone(self, bound: BoundStatement) -> list[ResultRow]:
+        started = time.perf_counter()
+        async with self._lend_connection(max_wait=TIMEOUT) as connection:
+            rows = await _fetch_rows(bound, connection, TIMEOUT)
+        self._meter.record_commit(time.perf_counter() - started, 1)
+        return rows
+
+    @asynccontextmanager
+    async def _lend_connection(self, *, max_wait: float) -> AsyncGenerator[Any]:
+        """Lend a connection of the pool, which is waited for; a pool that is not open yet is opened."""
         pool = self._pool or await self._get_pool()
-        connection = await pool.acquire(timeout=TIMEOUT)
+        connection = await pool.acquire(timeout=max_wait)
         try:
-            return await _run_unit(unit(), connection, TIMEOUT)
+            yield connection
         finally:
             # a cancelled statement is also cancelled on the server, which may not respond; a TimeoutError
             # from here would replace the cancellation
@@ -148,7 +174,8 @@ class PostgresStore:
         connection = await connect(self._url)
         try:
             async with connection.transaction(isolation="repeatable_read", readonly=True):
-                return await _run_unit(unit(), connection, READ_TIMEOUT)
+                fetch = partial(_fetch_rows, connection=connection, statement_timeout=READ_TIMEOUT)
+                return await _run_unit(unit(), fetch)
         finally:
             connection.terminate()
 
@@ -172,7 +199,7 @@ class PostgresStore:
             min_size=0,
             max_size=self._connections,
             timeout=TIMEOUT,
-            init=_make_durable,
+            init=_make_durable if is_pooled else _set_up_session,
             reset=_skip_reset,
             statement_cache_size=CACHED_STATEMENTS if prepares else 0,
         )
@@ -215,6 +242,18 @@ async def connect(url: str) -> Any:
             "invalid URL; the format is postgresql://user:password@host:5432/database, with every character "
             "except letters and digits in user, password or database name written as %XX"
         ) from None
+
+
+async def _set_up_session(connection: Any) -> None:
+    """Make commits durable, and let locks end with a host that is gone (from PostgreSQL 17 on).
+
+    A pooler would give such a session to others, whose transactions may take longer.
+    """
+    await _make_durable(connection)
+    await connection.execute(
+        f"SELECT set_config(name, '{TRANSACTION_SECONDS}s', false) FROM pg_settings"
+        " WHERE name = 'transaction_timeout' AND setting = '0'"
+    )
 
 
 async def _make_durable(connection: Any) -> None:
@@ -275,16 +314,17 @@ def _is_pooled(connection: Connection) -> bool:
     return is_pooled
 
 
-async def _run_unit(unit: UnitOfWork[T], connection: Any, statement_timeout: float) -> T:
+async def _run_unit(
+    unit: UnitOfWork[T], fetch_rows: Callable[[BoundStatement], Awaitable[list[ResultRow]]]
+) -> T:
     """Run a unit of work to completion and return its result."""
     try:
         statement = next(unit)
         while True:
-            statement = unit.send(await _fetch_rows(statement, connection, statement_timeout))
+            statement = unit.send(await fetch_rows(statement))
     except StopIteration as end:
         return cast(T, end.value)
 
 
 async def _fetch_rows(bound: BoundStatement, connection: Any, statement_timeout: float) -> list[ResultRow]:
-    values = [bound.parameters[name] for name in bound.statement.names]
-    return await connection.fetch(bound.statement.postgresql, *values, timeout=statement_timeout)
+    return await connection.fetch(bound.statement.postgresql, *bound.list_values(), timeout=statement_timeout)

@@ -92,6 +92,10 @@ def key_of(row: ResultRow) -> PaymentKey:
     return PaymentKey(row["network"], row["asset"], row["payer"], row["nonce"])
 
 
+def _lock_order(key: PaymentKey) -> tuple[str, ...]:
+    return (key.nonce, key.payer, key.network, key.asset)
+
+
 def is_doubted(row: ResultRow) -> bool:
     """Return True for an unused payment that one of two facilitators may have sent all the same."""
     return row["state"] == "unused" and row["presentations"] > 1
@@ -345,7 +349,9 @@ def _update_with_event_statement(columns: tuple[str, ...]) -> Any:
 def insert_payment(key: PaymentKey, values: dict[str, Any]) -> UnitOfWork[bool]:
     """Insert a payment; False if its key, or its payer's idempotency key, exists already."""
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
-    return bool((yield BoundStatement(_INSERT_PAYMENT, row)))
+    # idempotency keys are locked too, in another order: two groups could wait for each other
+    lock_order = _lock_order(key) if values["identifier"] is None else ()
+    return bool((yield BoundStatement(_INSERT_PAYMENT, row, lock_order)))
 
 
 def find_payment(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
@@ -462,7 +468,8 @@ def record_answer(
     have already, `event` those of `webhook_events`, if there is a receiver.
     """
     parameters = {**key_parameters(key), "owner_is": worker, **answer, **settlement, **(event or {})}
-    return bool((yield BoundStatement(_DELIVER_WITH_EVENT if event else _DELIVER, parameters)))
+    statement = _DELIVER_WITH_EVENT if event else _DELIVER
+    return bool((yield BoundStatement(statement, parameters, _lock_order(key))))
 
 
 def find_answer(key: PaymentKey) -> UnitOfWork[ResultRow | None]:

@@ -62,6 +62,14 @@ class CompiledStatement:
         return tuple(self._compiled.positiontup or ())
 
     @cached_property
+    def postgresql_numbered(self) -> str:
+        """The same SQL with one more parameter, a number that is returned for each affected row."""
+        text, _, rest = self.postgresql.rpartition("RETURNING 1")
+        assert text, "only a statement that returns AFFECTED_ROW"
+        assert not rest, "only a statement that returns AFFECTED_ROW"
+        return f"{text}RETURNING ${len(self.names) + 1}::integer"
+
+    @cached_property
     def _compiled(self) -> SQLCompiler:
         return cast(SQLCompiler, self._for_postgresql.compile(dialect=postgresql()))
 
@@ -72,6 +80,16 @@ class BoundStatement:
 
     statement: CompiledStatement
     parameters: Mapping[str, Any]
+    lock_order: tuple[str, ...] = ()
+    """If set, it may be executed in one transaction with others like it, in this order.
+
+    So no two transactions wait for each other's rows. It returns AFFECTED_ROW, and does no harm if it is
+    executed once more, even later.
+    """
+
+    def list_values(self) -> list[Any]:
+        """Return the parameters in the order of PostgreSQL's numbers."""
+        return [self.parameters[name] for name in self.statement.names]
 
 
 UnitOfWork = Generator[BoundStatement, list[ResultRow], T]
