@@ -21,7 +21,7 @@ MAX_STATEMENTS = 64
 """Maximum number of statements in a group."""
 MAX_GROUPS = 2
 """Maximum number of groups of one statement at the server: where one waits for a lock, others go on."""
-GROUP_TIMEOUT = 1.0
+GROUP_TIMEOUT = 2.5
 """Seconds for a group; its units then run again, each by itself."""
 
 
