@@ -249,9 +249,12 @@ class StallingProxy:
         self.port: int = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = []
         self.is_armed = self.is_stalled = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()  # no socket is added to the list after this
         for each in (self._listener, *self._sockets):
             each.close()
 
