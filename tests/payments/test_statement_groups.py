@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
-import asyncpg
 import httpx
 import pytest
 from databases import CuttableProxy, Postgres
@@ -152,7 +151,7 @@ async def test_lost_connection_repeats_units_of_group(postgres: Postgres, postgr
 
 async def test_locked_row_delays_only_its_payment(store: PostgresStore, postgres_url: str) -> None:
     await run_all(store, (partial(claim, number) for number in range(20)))
-    session = await asyncpg.connect(postgres_url)
+    session = await postgresql.connect(postgres_url)
     await session.execute("BEGIN")
     await session.execute("UPDATE payments SET reason = 'locked' WHERE nonce = $1", key_of(7).nonce)
     started = time.monotonic()

@@ -98,7 +98,8 @@ async def _fetch_group(group: Sequence[BoundStatement], connection: Any) -> list
     rows = await connection.fetchmany(statement.postgresql_numbered, arguments, timeout=GROUP_TIMEOUT)
     found: list[list[ResultRow]] = [[] for _ in group]
     for row in rows:
-        found[row[0]].append(row)
+        number: int = row[0]
+        found[number].append(row)
     return found
 
 
