@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
+from centgate.accepted_tokens import parse_accepted_tokens
 from centgate.devchain.accounts import BUYER_ACCOUNTS, DEFAULT_PAYEE, FACILITATOR_ACCOUNT
 from centgate.runtime import validate_startup
 from centgate.settings import Settings
@@ -13,7 +15,7 @@ from centgate.signing.assets import USDC
 
 BASE, SEPOLIA = "eip155:8453", "eip155:84532"
 USABLE = "0x" + "11" * 20
-OWN_TOKEN = {"network": "eip155:31337", "asset": "0x" + "22" * 20, "asset_name": "Dollar"}
+OWN_TOKEN: dict[str, Any] = {"network": "eip155:31337", "asset": "0x" + "22" * 20, "asset_name": "Dollar"}
 
 
 @pytest.mark.parametrize(
@@ -39,13 +41,14 @@ def test_contract_of_operators_own_token_is_refused() -> None:
 
 
 def test_entry_of_list_is_named() -> None:
-    accepts = [
+    entries = [
         {"network": BASE, "payTo": USABLE},
         {"network": "eip155:137", "payTo": USDC["eip155:137"].address},
     ]
+    accepts = parse_accepted_tokens(json.dumps(entries))
 
     with pytest.raises(ValueError, match=r"^CENTGATE_ACCEPTS: entry 2: payTo 0x3c499c"):
-        validate_startup(Settings(accepts=json.dumps(accepts)))
+        validate_startup(Settings(accepts=accepts))
 
 
 @pytest.mark.parametrize(("network", "payee"), [(BASE, USABLE), (SEPOLIA, DEFAULT_PAYEE)])
