@@ -670,12 +670,15 @@ def test_unencodable_text_is_escaped(hostile: HostileApi, failing_shell: Shell) 
         PlannedResponse(200, told, accepts_payment=True),
     ]
 
-    page = failing_shell("call", "some-facts", "q=x", **ASCII)
-    as_json = failing_shell("call", "some-facts", "q=y", "--json", **ASCII)
+    # an interpreter of their own, which reads these variables when it starts
+    with failing_shell.start("call", "some-facts", "q=x", **ASCII) as page:
+        text, _ = page.communicate(timeout=TIMEOUT)
+    with failing_shell.start("call", "some-facts", "q=y", "--json", **ASCII) as as_json:
+        json_text, _ = as_json.communicate(timeout=TIMEOUT)
 
-    assert (page.returncode, as_json.returncode) == (0, 0), page.stderr + as_json.stderr
-    assert r"Zo\xeb \U0001f98a" in page.stdout
-    assert json.loads(as_json.stdout)["data"] == told["data"]
+    assert (page.returncode, as_json.returncode) == (0, 0)
+    assert r"Zo\xeb \U0001f98a" in text
+    assert json.loads(json_text)["data"] == told["data"]
 
 
 def test_deep_answer_is_printed(hostile: HostileApi, failing_shell: Shell) -> None:

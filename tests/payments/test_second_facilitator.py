@@ -398,7 +398,7 @@ def test_buyer_of_maybe_sent_payment_is_not_told_it_is_unused_after_change(
     assert (again.status_code, note["state"], note["retry"]) == (502, "in_flight", "same_payment")
     assert (again.json()["error"]["provider"], note["charged"]) == ("facilitator", False)
     assert int(again.headers["Retry-After"]) > 10
-    assert (facilitator.asked, second.asked) == (1, 1)
+    assert (facilitator.settle_calls, second.settle_calls) == (1, 1)
 
 
 def test_fresh_signature_does_not_replace_maybe_sent_payment_of_its_key(

@@ -208,7 +208,7 @@ async def test_refreshes_and_redirects_share_one_limit(site: Site, open_reader: 
         with pytest.raises(PageUnread, match="redirects more than 5 times"):
             await pagereader.read_page(url, only_main_content=True)
 
-    assert "/story" not in [path for path, _ in site.asked]
+    assert "/story" not in [path for path, _ in site.requests]
 
 
 async def test_circle_of_refreshes_is_no_page(site: Site, open_reader: Reader) -> None:
@@ -218,7 +218,7 @@ async def test_circle_of_refreshes_is_no_page(site: Site, open_reader: Reader) -
         with pytest.raises(PageUnread, match="leads back"):
             await pagereader.read_page(url, only_main_content=True)
 
-    assert [path for path, _ in site.asked] == ["/robots.txt", "/1", "/2", "/3"]
+    assert [path for path, _ in site.requests] == ["/robots.txt", "/1", "/2", "/3"]
 
 
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::ffff:7f00:1]/", "/secret"])
