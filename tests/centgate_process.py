@@ -7,6 +7,7 @@ of variables and options of the interpreter, needs an interpreter of its own.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import pickle
@@ -75,7 +76,7 @@ class CentgateProcess:
             copies.callback(os.close, status)
             files = [unused if file == subprocess.DEVNULL else file for file in (stdin, stdout, stderr)]
             message = pickle.dumps((arguments, dict(env), str(cwd or Path.cwd())))
-            self.pid = start_fork_server().fork(message, [*map(get_descriptor, files), status])
+            self.pid = get_fork_server().fork(message, [*map(get_descriptor, files), status])
 
     def poll(self) -> int | None:
         """Return the exit status if the process has ended."""
@@ -159,6 +160,12 @@ class ForkServer:
             command = [sys.executable, __file__, str(other.fileno())]
             self._process = subprocess.Popen(command, pass_fds=[other.fileno()], stdin=subprocess.DEVNULL)
         self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the server; processes that it has forked go on."""
+        self._connection.close()
+        self._process.wait()
 
     def fork(self, message: bytes, files: list[int]) -> int:
         """Start a command and return the number of its process."""
@@ -168,9 +175,17 @@ class ForkServer:
 
 
 @cache
-def start_fork_server() -> ForkServer:
-    """Return the server of this process; it ends with this process."""
+def _start_fork_server() -> ForkServer:
     return ForkServer()
+
+
+_start_lock = threading.Lock()
+
+
+def get_fork_server() -> ForkServer:
+    """Return the server of this process, which starts with the first command; threads share it."""
+    with _start_lock:
+        return _start_fork_server()
 
 
 def serve_forks(connection: socket.socket) -> None:

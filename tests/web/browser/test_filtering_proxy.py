@@ -324,11 +324,11 @@ async def test_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
     assert not world.received
 
 
-@pytest.mark.parametrize("request", [b"", b"GET http://127.0.0.1/ HTTP/1.1\r\nA"], ids=["silent", "slow"])
-async def test_slow_request_is_cut_off(world: World, request: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("head", [b"", b"GET http://127.0.0.1/ HTTP/1.1\r\nA"], ids=["silent", "slow"])
+async def test_slow_request_is_cut_off(world: World, head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "HEAD_SECONDS", 0.1)
     reader, writer = await world.connect()
-    writer.write(request)
+    writer.write(head)
 
     async with asyncio.timeout(SECONDS):
         answer = await _read_all(reader)
