@@ -47,7 +47,7 @@ def custom_token_settings(node: str | None = None) -> Settings:
 @pytest.mark.extended
 def test_serve_ends_on_other_decimals(upstreams: FakeUpstreams) -> None:
     given = {
-        "PAY_TO": DEFAULT_PAYEE,
+        "PAY_TO": "0x" + "22" * 20,
         "NETWORK": f"eip155:{CHAIN}",
         "ASSET": TOKEN,
         "ASSET_NAME": "Dollar",
