@@ -538,3 +538,24 @@ def test_all_words_beat_one_repeated_word(tmp_path: Path) -> None:
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert list_titles(tmp_path / "acme.sqlite", "timeout of a file")[0] == "Files > Upload"
+
+
+def test_tests_come_after_documentation(tmp_path: Path) -> None:
+    test = (
+        "import acme\nimport pytest\n\n\ndef test_read_timeout():\n"
+        "    timeout = acme.Timeout(read=1e-6)\n"
+        "    with pytest.raises(acme.ReadTimeout):\n        acme.get('/slow', timeout=timeout)\n"
+    )
+    source = (
+        "class Timeout:\n"
+        '    """Timeout of a request. Set one for all steps, or one for each of them, in seconds."""\n\n'
+        "    def __init__(self, timeout: float, *, read: float = 5.0) -> None: ...\n"
+    )
+    documents = [
+        PackageDocument("tests/test_timeouts.py", test, "python", None),
+        PackageDocument("acme/config.py", source, "python", None),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert list_titles(tmp_path / "acme.sqlite", "set a timeout")[0] == "acme.config.Timeout"

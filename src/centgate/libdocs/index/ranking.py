@@ -14,6 +14,7 @@ from centgate.libdocs.index.dedupe import are_alike
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
 from centgate.libdocs.index.rows import SITE_FOLDER, ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
+from centgate.libdocs.parse.documents import is_test
 
 MAX_CANDIDATES = 200
 """Maximum number of chunks that are scored in detail."""
@@ -236,7 +237,8 @@ def _code_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> floa
         return 1.0
     if query.identifiers:
         return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
-    return CODE_FACTOR * (weights.usage if row.shows_call else 1.0)
+    # a test calls the library too, but to check its edge cases
+    return CODE_FACTOR * (weights.usage if row.shows_call and not is_test(row.page) else 1.0)
 
 
 def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:
