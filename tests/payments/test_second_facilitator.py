@@ -421,6 +421,7 @@ def test_fresh_signature_does_not_replace_maybe_sent_payment_of_its_key(
     assert facilitator.moved.total() + second.moved.total() == 1
 
 
+@pytest.mark.extended
 async def test_refunded_maybe_sent_payment_buys_nothing(
     api: ApiFactory,
     two_facilitator_settings: Settings,
