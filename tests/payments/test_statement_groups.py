@@ -15,6 +15,7 @@ import httpx
 import pytest
 from databases import CuttableProxy, Postgres
 from journal_rows import payment_row
+from structlog.testing import capture_logs
 
 from centgate.instrumentation import NullMeter
 from centgate.payments import postgresql, queries
@@ -126,12 +127,14 @@ async def test_lost_owner_in_group_delivers_nothing(store: PostgresStore) -> Non
 async def test_failing_statement_affects_no_other(store: PostgresStore) -> None:
     bad = {"service": "not allowed: \0"}
 
-    claimed = await run_all(
-        store, (partial(claim, number, **(bad if number == 7 else {})) for number in range(20))
-    )
+    with capture_logs() as lines:
+        claimed = await run_all(
+            store, (partial(claim, number, **(bad if number == 7 else {})) for number in range(20))
+        )
 
     assert isinstance(claimed.pop(7), JournalUnavailable)
     assert claimed == [True] * 19
+    assert "a group of statements failed" in {line["event"] for line in lines}
 
 
 async def test_lost_connection_repeats_units_of_group(postgres: Postgres, postgres_url: str) -> None:

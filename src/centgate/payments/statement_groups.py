@@ -14,6 +14,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import structlog
+
 from centgate.instrumentation import Meter
 from centgate.payments.sql import BoundStatement, CompiledStatement, ResultRow
 
@@ -82,7 +84,11 @@ class StatementGroups:
                 self._meter.record_commit(time.perf_counter() - started, len(group))
                 for each, rows in zip(group, found, strict=True):
                     _hand_over(each, rows)
-        except Exception:  # noqa: BLE001 - each unit finds its own error when it runs by itself
+        except Exception as error:  # noqa: BLE001 - each unit finds its own error when it runs by itself
+            # the class alone: a message of the database may quote the values of a statement
+            structlog.get_logger().warning(
+                "a group of statements failed", statements=len(group), error=type(error).__name__
+            )
             for each in group:
                 _hand_over(each, None)
 
