@@ -6,9 +6,12 @@ import asyncio
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,35 @@ import sandboxed
 from centgate.sandbox import ProcessNotStarted, Sandbox, TaskDied, TaskTimedOut
 
 pytestmark = pytest.mark.extended
+
+SLOW_IMPORT = """
+import pathlib, time
+pathlib.Path("importing").touch()
+end = time.monotonic() + 10
+while not pathlib.Path("event_loop_ran").exists():
+    if time.monotonic() > end:
+        pathlib.Path("gave_up").touch()
+        break
+    time.sleep(0.01)
+"""
+"""Module whose import ends when the event loop has run."""
+FIRST_TASK = """
+import asyncio, pathlib
+from centgate.sandbox import Sandbox
+
+async def main():
+    sandbox = Sandbox(1, megabytes=512, modules=("slow_import",))
+    task = asyncio.create_task(sandbox.run_task(5, abs, -3))
+    while not pathlib.Path("importing").exists():
+        await asyncio.sleep(0.01)
+    pathlib.Path("event_loop_ran").touch()
+    print(await task)
+    await sandbox.close()
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+"""Program that starts a sandbox whose fork server imports that module."""
 
 
 @pytest.fixture
@@ -77,6 +109,19 @@ async def test_event_loop_runs_while_task_holds_interpreter_lock(sandbox: Sandbo
     with pytest.raises(TaskTimedOut):
         work.result()
     assert longest < 0.5
+
+
+def test_event_loop_runs_while_fork_server_imports(tmp_path: Path) -> None:
+    (tmp_path / "slow_import.py").write_text(SLOW_IMPORT)
+    (tmp_path / "script.py").write_text(FIRST_TASK)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+
+    finished = subprocess.run(
+        [sys.executable, "script.py"], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert (finished.stdout, finished.stderr) == ("3\n", "")
+    assert not (tmp_path / "gave_up").exists()
 
 
 async def test_waiting_task_gets_its_turn(sandbox: Sandbox) -> None:

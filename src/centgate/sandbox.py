@@ -65,6 +65,8 @@ class Sandbox:
         if modules:
             FORK_SERVER.set_forkserver_preload([*modules])
         self._pool = self._create_pool()
+        self._started_pool: ProcessPool | None = None
+        self._starting = asyncio.Lock()
         self._closed = False
         self._queue = FairQueue(processes)
 
@@ -78,7 +80,8 @@ class Sandbox:
         """
         async with self._queue.wait_turn(WORK_KEYS.get()):
             try:
-                future = self._pool.schedule(function, args=args, kwargs=kwargs, timeout=timeout)
+                pool = await self._start_pool()
+                future = pool.schedule(function, args=args, kwargs=kwargs, timeout=timeout)
             except (RuntimeError, OSError) as error:
                 await self._replace_pool()
                 raise ProcessNotStarted("no process could be started for it") from error
@@ -99,6 +102,18 @@ class Sandbox:
         """Stop the processes, also busy ones."""
         self._closed = True
         await _stop_pool(self._pool)
+
+    async def _start_pool(self) -> ProcessPool:
+        """Return the pool with its processes started.
+
+        The first start takes as long as the fork server's imports, so a thread waits for it.
+        """
+        if self._started_pool is not self._pool:
+            async with self._starting:
+                pool = self._pool
+                await asyncio.to_thread(lambda: pool.active)  # starts a pool that is new
+                self._started_pool = pool
+        return self._pool
 
     async def _replace_pool(self) -> None:
         """Replace a pool that broke; it would not recover by itself."""
