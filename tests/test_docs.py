@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import demo_docs
@@ -71,11 +72,17 @@ def list_commands(text: str) -> Iterator[list[str]]:
             yield words[1:]
 
 
-def is_command(words: list[str]) -> bool:
-    """Return True if a command exists, and its subcommand if it is a group."""
+@cache
+def find_command(name: str) -> object:
+    """Return a command of `centgate`, None if there is none; its module is imported once."""
     group = get_command(app)
     assert isinstance(group, TyperGroup)
-    command = group.get_command(Context(group), words[0])
+    return group.get_command(Context(group), name)
+
+
+def is_command(words: list[str]) -> bool:
+    """Return True if a command exists, and its subcommand if it is a group."""
+    command = find_command(words[0])
     if not isinstance(command, TyperGroup) or len(words) == 1 or words[1].startswith("-"):
         return command is not None
     return all(name in command.commands for name in words[1].split("|"))

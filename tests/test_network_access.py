@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import centgate
 
 SOURCE = Path(centgate.__file__).parent
@@ -19,29 +21,38 @@ ALLOWED = {
 }
 
 
-def find_connecting_calls(file: Path) -> set[str]:
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, by its path."""
+    return {
+        file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text(encoding="utf-8"))
+        for file in SOURCE.rglob("*.py")
+    }
+
+
+def find_connecting_calls(module: ast.Module) -> set[str]:
     """Return the functions named in a module that can open a connection."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & CONNECTING
+    return {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)} & CONNECTING
 
 
-def test_only_allowed_modules_open_connections() -> None:
-    files = {file.relative_to(SOURCE).as_posix(): file for file in SOURCE.rglob("*.py")}
+def test_only_allowed_modules_open_connections(modules: dict[str, ast.Module]) -> None:
     allowed = tuple(path if path.endswith(".py") else f"{path}/" for path in ALLOWED)
 
     found = {
-        name: find_connecting_calls(file) for name, file in files.items() if not name.startswith(allowed)
+        name: find_connecting_calls(module)
+        for name, module in modules.items()
+        if not name.startswith(allowed)
     }
 
     assert {name: calls for name, calls in found.items() if calls} == {}
 
 
-def test_http_sessions_are_opened_once_per_trust_level() -> None:
+def test_http_sessions_are_opened_once_per_trust_level(modules: dict[str, ast.Module]) -> None:
     """The sessions for payment nodes and for upstreams differ in their limits."""
     opened_in = {
-        file.relative_to(SOURCE).as_posix()
-        for file in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        name
+        for name, module in modules.items()
+        for node in ast.walk(module)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "ClientSession"
