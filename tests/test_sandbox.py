@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import resource
 import signal
@@ -138,6 +139,18 @@ async def test_closing_ends_the_processes() -> None:
 
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
+
+
+async def test_closing_while_processes_start_ends_them() -> None:
+    sandbox = Sandbox(1, megabytes=512)
+    before = multiprocessing.active_children()
+    first = asyncio.create_task(sandbox.run_task(5, sandboxed.double_number, 1))
+    await asyncio.sleep(0)
+
+    first.cancel()
+    await sandbox.close()
+
+    assert multiprocessing.active_children() == before
 
 
 async def test_failed_start_is_reported_and_retried() -> None:

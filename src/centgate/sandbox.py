@@ -133,7 +133,8 @@ class Sandbox:
 
 
 async def _stop_pool(pool: ProcessPool) -> None:
-    pool.stop()
+    """Stop a pool, in a thread: one that is just being started is stopped after its start."""
+    await asyncio.to_thread(pool.stop)
     await asyncio.to_thread(pool.join)
 
 
