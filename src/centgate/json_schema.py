@@ -53,17 +53,19 @@ class Schema(BaseModel):
 
     reference: str | None = Field(None, alias="$ref")
     description: str = ""
-    types: Annotated[list[str], FailFast(), BeforeValidator(_split_type)] = Field([], alias="type")
-    enum: list[Any] = []
+    types: Annotated[list[str], FailFast(), BeforeValidator(_split_type)] = Field(
+        default_factory=list[str], alias="type"
+    )
+    enum: list[Any] = Field(default_factory=list[Any])
     const: Any = None
     default: Any = None
-    properties: dict[str, Schema] = {}
-    required: Annotated[list[str], FailFast()] = []
+    properties: dict[str, Schema] = Field(default_factory=dict[str, "Schema"])
+    required: Annotated[list[str], FailFast()] = Field(default_factory=list[str])
     additional_properties: bool | Schema = Field(default=True, union_mode="left_to_right")
     items: Schema | None = None
-    all_of: list[Schema] = []
-    any_of: list[Schema] = []
-    one_of: list[Schema] = []
+    all_of: list[Schema] = Field(default_factory=list["Schema"])
+    any_of: list[Schema] = Field(default_factory=list["Schema"])
+    one_of: list[Schema] = Field(default_factory=list["Schema"])
     then: Schema | None = None
     """What is demanded of all values; our own schemas write it with an `if` that always holds."""
     excluded: Schema | None = Field(None, alias="not")

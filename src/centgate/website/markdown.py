@@ -241,6 +241,7 @@ def _language_name(language: str) -> str:
     return lexer.name if lexer else language
 
 
+@lru_cache(maxsize=64)
 def _find_lexer(language: str) -> Lexer | None:
     try:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False)

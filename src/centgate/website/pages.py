@@ -44,11 +44,12 @@ class ServiceCard:
 def build_pages(deployment: ApiSnapshot) -> tuple[SitePage, ...]:
     """Return all pages in the order of the sitemap."""
     cards = tuple(_service_card(each, deployment) for each in deployment.services)
+    guides = build_guides(deployment)
     pages = (
-        _home_page(cards, deployment),
+        _home_page(cards, guides, deployment),
         *(_service_page(each, deployment) for each in cards),
         _examples_page(cards),
-        *build_guides(deployment),
+        *guides,
     )
     return (*pages, _search_page(pages, deployment))
 
@@ -103,7 +104,7 @@ def error_pages() -> tuple[SitePage, SitePage]:
     )
 
 
-def _home_page(cards: Sequence[ServiceCard], deployment: ApiSnapshot) -> SitePage:
+def _home_page(cards: Sequence[ServiceCard], guides: Sequence[SitePage], deployment: ApiSnapshot) -> SitePage:
     first = first_service(deployment)
     sample = sample_answer(first, deployment)
     samples = {each.label: each for each in build_samples(first, deployment)}
@@ -130,7 +131,7 @@ def _home_page(cards: Sequence[ServiceCard], deployment: ApiSnapshot) -> SitePag
             "cards": by_category,
             "shown": _most_telling(cards),
             "state_classes": STATE_CLASSES,
-            "guides": build_guides(deployment),
+            "guides": guides,
         },
     )
 
