@@ -1,5 +1,8 @@
 """Fixtures of the website's tests: an API on the development chain, its website, and a browser."""
 
+# eth_account is typed in part
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import shutil
@@ -8,8 +11,12 @@ from pathlib import Path
 
 import pytest
 from browser_session import ServedSite, serve_site
+from eth_account import Account
+from eth_account.messages import encode_defunct
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from site_fixtures import API, SiteFixture, open_site_fixture
 
+from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
@@ -22,6 +29,31 @@ def shop(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> Genera
     settings = devchain_settings(devchain, Settings(port=0), tmp_path_factory.mktemp("shop"))
     with run_in_thread(settings) as api, serve_site(api) as site:
         yield site
+
+
+def sign_ownership() -> str:
+    """Return a proof of ownership: a signature of the API's URL by the payee."""
+    signed = Account.sign_message(encode_defunct(text=API), BUYER_ACCOUNTS[0].private_key)
+    return "0x" + signed.signature.hex().removeprefix("0x")
+
+
+@pytest.fixture(scope="session")
+def sepolia_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website for test money whose operator has published everything about themselves."""
+    options = {
+        "pay_to": BUYER_ACCOUNTS[0].address,
+        "operator": "mailto:desk@shop.example",
+        "ownership_proofs": (sign_ownership(),),
+    }
+    with open_site_fixture(tmp_path_factory.mktemp("sepolia_site"), **options) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
+    """Website of an API that takes no payments, and whose operator cannot be contacted."""
+    with open_site_fixture(tmp_path_factory.mktemp("unpaid_site"), pay_to=None) as found:
+        yield found
 
 
 # of a module, since Playwright's event loop counts as running for as long as it is open

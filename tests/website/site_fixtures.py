@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,8 +21,8 @@ from markdown_it import MarkdownIt
 from centgate.server import run_in_thread
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 from centgate.website.file import SiteFile
-from centgate.website.files import build_files
-from centgate.website.pages import build_pages
+from centgate.website.files import build_site
+from centgate.website.page import SitePage
 
 API = "https://api.shop.example"
 SITE = "https://www.shop.example"
@@ -29,9 +30,10 @@ SITE = "https://www.shop.example"
 
 @dataclass(frozen=True)
 class SiteFixture:
-    """A deployment, all files of its website, and a client of its API."""
+    """A deployment, all pages and files of its website, and a client of its API."""
 
     deployment: ApiSnapshot
+    pages: tuple[SitePage, ...]
     files: dict[str, SiteFile]
     api: httpx.Client
 
@@ -41,7 +43,13 @@ class SiteFixture:
     @property
     def markdown_paths(self) -> list[str]:
         """The paths of every page's Markdown."""
-        return [page.markdown_path for page in build_pages(self.deployment)]
+        return [page.markdown_path for page in self.pages]
+
+
+def build_site_fixture(deployment: ApiSnapshot, api: httpx.Client) -> SiteFixture:
+    """Generate the website of a deployment."""
+    site = build_site(deployment)
+    return SiteFixture(deployment, site.pages, site.files, api)
 
 
 @contextmanager
@@ -50,24 +58,37 @@ def open_site_fixture(folder: Path, **changes: object) -> Generator[SiteFixture]
     with open_stub_facilitator() as stub:
         settings = build_settings(folder, stub.url).model_copy(update={"public_url": API, **changes})
         with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as api:
-            deployment = read_snapshot(url, SITE)
-            yield SiteFixture(deployment, build_files(deployment), api)
+            yield build_site_fixture(read_snapshot(url, SITE), api)
 
 
-def iterate_links(markdown: str) -> Iterator[str]:
-    """Yield the targets of all links in a Markdown text."""
-    for token in MarkdownIt("commonmark").enable("table").parse(markdown):
+@dataclass(frozen=True)
+class MarkdownParts:
+    """A Markdown text as HTML, what it links to, and the code that it shows."""
+
+    html: str
+
+    links: tuple[str, ...]
+    """Targets of all links."""
+    code: tuple[str, ...]
+    """All code blocks and inline code."""
+
+
+@lru_cache(maxsize=256)
+def read_markdown(markdown: str) -> MarkdownParts:
+    """Return the parts of a Markdown text."""
+    reader = MarkdownIt("commonmark").enable("table")
+    tokens = reader.parse(markdown)
+    links: list[str] = []
+    code: list[str] = []
+    for token in tokens:
+        if token.type == "fence":
+            code.append(token.content)
         for child in token.children or ():
             if child.type == "link_open":
-                yield str(child.attrs["href"])
-
-
-def iterate_code(markdown: str) -> Iterator[str]:
-    """Yield all code blocks and inline code of a Markdown text."""
-    for token in MarkdownIt("commonmark").enable("table").parse(markdown):
-        if token.type == "fence":
-            yield token.content
-        yield from (child.content for child in token.children or () if child.type == "code_inline")
+                links.append(str(child.attrs["href"]))
+            elif child.type == "code_inline":
+                code.append(child.content)
+    return MarkdownParts(reader.renderer.render(tokens, reader.options, {}), tuple(links), tuple(code))
 
 
 def find_addresses(text: str, start: str) -> set[str]:
@@ -76,11 +97,18 @@ def find_addresses(text: str, start: str) -> set[str]:
     return {each.rstrip(".") for each in found}
 
 
+@lru_cache(maxsize=64)
+def parse_html(page: str) -> html.HtmlElement:
+    """Parse a page of HTML; equal pages share their elements."""
+    return html.fromstring(page)
+
+
 def xpath(page: str, path: str) -> list[Any]:
     """Evaluate an XPath on a page of HTML: elements, attributes or texts."""
-    return cast(list[Any], html.fromstring(page).xpath(path))
+    return cast(list[Any], parse_html(page).xpath(path))
 
 
-def element_ids(page: str) -> set[str]:
+@lru_cache(maxsize=256)
+def element_ids(page: str) -> frozenset[str]:
     """Return all element ids of a page of HTML."""
-    return set(map(str, xpath(page, "//@id")))
+    return frozenset(map(str, xpath(page, "//@id")))

@@ -1,8 +1,5 @@
 """Guides: links lead somewhere, figures are those of the code, commands and settings exist."""
 
-# eth_account is typed in part
-# pyright: reportUnknownMemberType=false
-
 from __future__ import annotations
 
 import json
@@ -12,23 +9,21 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from buyer import decode_header
-from eth_account import Account
-from eth_account.messages import encode_defunct
-from markdown_it import MarkdownIt
 from site_fixtures import (
     API,
     SITE,
     SiteFixture,
+    build_site_fixture,
     element_ids,
     find_addresses,
-    iterate_code,
-    iterate_links,
     open_site_fixture,
+    read_markdown,
     xpath,
 )
 from typer.core import TyperGroup
@@ -42,7 +37,6 @@ from centgate.envelope import ERROR_SPECS
 from centgate.environment import PREFIX
 from centgate.errors import PaymentState, Retry
 from centgate.settings import Settings
-from centgate.website.files import build_files
 from centgate.website.payment_states import PAYMENT_STATES, RETRY_MEANINGS
 
 pytestmark = pytest.mark.extended
@@ -68,24 +62,6 @@ KILOBYTE = 1024
 each_code = pytest.mark.parametrize("code", list(ERROR_SPECS))
 
 
-def sign_ownership() -> str:
-    """Return a proof of ownership: a signature of the API's URL by the payee."""
-    signed = Account.sign_message(encode_defunct(text=API), BUYER_ACCOUNTS[0].private_key)
-    return "0x" + signed.signature.hex().removeprefix("0x")
-
-
-@pytest.fixture(scope="module")
-def sepolia_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website for test money whose operator has published everything about themselves."""
-    options = {
-        "pay_to": BUYER_ACCOUNTS[0].address,
-        "operator": "mailto:desk@shop.example",
-        "ownership_proofs": (sign_ownership(),),
-    }
-    with open_site_fixture(tmp_path_factory.mktemp("sepolia_site"), **options) as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def mainnet_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
     """Website for real money whose operator has published nothing about themselves."""
@@ -94,17 +70,10 @@ def mainnet_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixt
 
 
 @pytest.fixture(scope="module")
-def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website of an API that takes no payments."""
-    with open_site_fixture(tmp_path_factory.mktemp("unpaid_site"), pay_to=None) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def unreachable_site(sepolia_site: SiteFixture) -> SiteFixture:
     """Website of an API that does not answer any more."""
     deployment = sepolia_site.deployment.as_unreachable(datetime.now(UTC))
-    return SiteFixture(deployment, build_files(deployment), sepolia_site.api)
+    return build_site_fixture(deployment, sepolia_site.api)
 
 
 @pytest.fixture(params=["sepolia_site", "mainnet_site", "unpaid_site", "unreachable_site"])
@@ -129,7 +98,7 @@ def is_broken_link(any_site: SiteFixture, target: str, page: str) -> bool:
 
 def iterate_commands(text: str) -> Iterator[list[str]]:
     """Yield every call of our command in the code of a text, as words without the program's name."""
-    joined = "\n".join(iterate_code(text)).replace("\\\n", " ")
+    joined = "\n".join(read_markdown(text).code).replace("\\\n", " ")
     for words in re.findall(
         r"(?<![\w./-])(?<!npm install )centgate ([a-z][a-z-]*(?![\w./:-])[^\n|;`]*)", joined
     ):
@@ -138,9 +107,15 @@ def iterate_commands(text: str) -> Iterator[list[str]]:
         yield json.loads(found)
 
 
+@cache
+def load_commands() -> Any:
+    """Return our command with all its groups."""
+    return get_command(app)
+
+
 def find_unknown_part(words: list[str]) -> str | None:
     """Return the unknown part of a command line, or None if all is known."""
-    command: Any = get_command(app)
+    command: Any = load_commands()
     while words and isinstance(command, TyperGroup):
         group: Any = command  # it asks for a context, which is not used here
         if (found := group.get_command(None, words[0])) is None:
@@ -178,8 +153,7 @@ def test_page_says_nothing_beyond_its_markdown(any_site: SiteFixture) -> None:
     blocks = "self::h1 or self::h2 or self::h3 or self::p or self::td or self::pre"
     own = "ancestor-or-self::*[@data-markdown-ignore or @class='label' or self::form or self::noscript]"
     for twin in any_site.markdown_paths:
-        rendered = MarkdownIt("commonmark").enable("table").render(any_site.text(twin))
-        options = letters_and_digits("".join(xpath(rendered, "//text()")))
+        options = letters_and_digits("".join(xpath(read_markdown(any_site.text(twin)).html, "//text()")))
 
         shown = xpath(any_site.text(any_site.files[twin].alternate), f"//main//*[{blocks}][not({own})]")
 
@@ -205,7 +179,9 @@ def test_guide_is_small_and_complete(any_site: SiteFixture, name: str) -> None:
 
 def test_links_of_texts_lead_somewhere(any_site: SiteFixture) -> None:
     found = {
-        (twin, target) for twin in any_site.markdown_paths for target in iterate_links(any_site.text(twin))
+        (twin, target)
+        for twin in any_site.markdown_paths
+        for target in read_markdown(any_site.text(twin)).links
     }
     ours = {(twin, target) for twin, target in found if target.startswith((SITE, "#"))}
 

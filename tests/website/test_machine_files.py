@@ -11,7 +11,6 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Generator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -29,13 +28,12 @@ from buyer import decode_header
 from lxml import etree
 from markdown_it import MarkdownIt
 from protego import Protego
-from site_fixtures import API, SITE, SiteFixture, open_site_fixture, xpath
+from site_fixtures import API, SITE, SiteFixture, xpath
 
 from centgate.api.wellknown_files import read_wellknown_files as own_files
 from centgate.website.discovery import has_security_contact
 from centgate.website.files import build_files
 from centgate.website.llms_txt import CRAWLER_NAMES
-from centgate.website.pages import build_pages
 from centgate.website.social_pictures import LIST_FILE, find_picture, picture_name
 from centgate.website.static_build import write_site
 
@@ -45,23 +43,7 @@ SOCIAL = files("centgate.website") / "social"
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 
-@pytest.fixture(scope="module")
-def paid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website of an API whose operator can be contacted."""
-    with open_site_fixture(
-        tmp_path_factory.mktemp("paid_site"), operator="mailto:desk@shop.example"
-    ) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
-    """Website of an API that takes no payments, and whose operator cannot be contacted."""
-    with open_site_fixture(tmp_path_factory.mktemp("unpaid_site"), pay_to=None) as found:
-        yield found
-
-
-@pytest.fixture(params=["paid_site", "unpaid_site"])
+@pytest.fixture(params=["sepolia_site", "unpaid_site"])
 def any_site(request: pytest.FixtureRequest) -> SiteFixture:
     """Each of the two websites."""
     return request.getfixturevalue(request.param)
@@ -75,11 +57,11 @@ def parse_json_ld(page: str) -> list[dict[str, Any]]:
     return content["@graph"]
 
 
-def url_exists(paid_site: SiteFixture, address: str) -> bool:
+def url_exists(sepolia_site: SiteFixture, address: str) -> bool:
     """Return True if a URL of the website or of the API exists."""
     if address.startswith(SITE):
-        return (urlsplit(address).path or "/") in paid_site.files
-    return paid_site.api.get(urlsplit(address).path or "/").status_code == 200
+        return (urlsplit(address).path or "/") in sepolia_site.files
+    return sepolia_site.api.get(urlsplit(address).path or "/").status_code == 200
 
 
 def list_headings(text: str) -> list[str]:
@@ -110,7 +92,7 @@ def test_llms_txt_links_to_existing_markdown(any_site: SiteFixture) -> None:
     optional = re.findall(r"^- (?:\[[^]]+\]\(([^)]+)\)|`([^`]+)`): ", sections[1], re.MULTILINE)
 
     indexes = ("/", "/search")
-    assert len(pages) == len([page for page in build_pages(any_site.deployment) if page.path not in indexes])
+    assert len(pages) == len([page for page in any_site.pages if page.path not in indexes])
     assert all(page.startswith(f"{SITE}/") and page.endswith(".md") for page in pages)
     links, named = ([each for each in column if each] for column in zip(*optional, strict=True))
     assert [address for address in [*pages, *links, *named] if not url_exists(any_site, address)] == []
@@ -118,13 +100,13 @@ def test_llms_txt_links_to_existing_markdown(any_site: SiteFixture) -> None:
     assert all(each.endswith((".md", ".txt")) for each in links if each.startswith(f"{SITE}/"))
 
 
-def test_prices_of_llms_txt_match_catalogue_and_402(paid_site: SiteFixture) -> None:
-    offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", paid_site.text("/llms.txt"))
+def test_prices_of_llms_txt_match_catalogue_and_402(sepolia_site: SiteFixture) -> None:
+    offered = re.findall(r"`(\w+) (/\S+) \$(\S+)`", sepolia_site.text("/llms.txt"))
 
-    catalogue = paid_site.api.get("/services").json()["services"]
+    catalogue = sepolia_site.api.get("/services").json()["services"]
     assert offered == [(each["method"], each["path"], str(each["price"])[1:]) for each in catalogue]
     for _, path, price in offered:
-        terms = decode_header(paid_site.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
+        terms = decode_header(sepolia_site.api.post(path).headers["PAYMENT-REQUIRED"])["accepts"][0]
         assert Decimal(price) * 10**6 == int(terms["amount"])
 
 
@@ -143,15 +125,15 @@ def test_llms_full_has_every_page_under_distinct_headings(any_site: SiteFixture)
 
 
 @pytest.mark.parametrize("agent", [*CRAWLER_NAMES, "curl", "somebody-new"])
-def test_all_agents_may_read_all_pages(paid_site: SiteFixture, agent: str) -> None:
-    rules = Protego.parse(paid_site.text("/robots.txt"))
+def test_all_agents_may_read_all_pages(sepolia_site: SiteFixture, agent: str) -> None:
+    rules = Protego.parse(sepolia_site.text("/robots.txt"))
 
-    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in build_pages(paid_site.deployment))
+    assert all(rules.can_fetch(f"{SITE}{page.path}", agent) for page in sepolia_site.pages)
     assert rules.can_fetch(f"{SITE}/llms.txt", agent)
 
 
-def test_robots_txt_names_sitemap_in_standard_syntax(paid_site: SiteFixture) -> None:
-    text = paid_site.text("/robots.txt")
+def test_robots_txt_names_sitemap_in_standard_syntax(sepolia_site: SiteFixture) -> None:
+    text = sepolia_site.text("/robots.txt")
 
     assert list(Protego.parse(text).sitemaps) == [f"{SITE}/sitemap.xml"]
     assert {line.partition(":")[0] for line in text.splitlines()} == {"User-agent", "Allow", "", "Sitemap"}
@@ -164,20 +146,20 @@ def read_sitemap(content: bytes) -> dict[str, str]:
     return dict(zip((each.removeprefix(SITE) for each in addresses), times, strict=True))
 
 
-def test_sitemap_has_every_page_with_build_time(paid_site: SiteFixture) -> None:
-    changes = read_sitemap(paid_site.files["/sitemap.xml"].content)
+def test_sitemap_has_every_page_with_build_time(sepolia_site: SiteFixture) -> None:
+    changes = read_sitemap(sepolia_site.files["/sitemap.xml"].content)
 
-    assert [*changes] == [page.path for page in build_pages(paid_site.deployment)]
+    assert [*changes] == [page.path for page in sepolia_site.pages]
     assert {datetime.fromisoformat(each) for each in changes.values()} == {
-        paid_site.deployment.read_at.replace(microsecond=0)
+        sepolia_site.deployment.read_at.replace(microsecond=0)
     }
 
 
-def test_sitemap_keeps_time_of_unchanged_pages(paid_site: SiteFixture, tmp_path: Path) -> None:
-    later = replace(paid_site.deployment, read_at=paid_site.deployment.read_at + timedelta(minutes=5))
+def test_sitemap_keeps_time_of_unchanged_pages(sepolia_site: SiteFixture, tmp_path: Path) -> None:
+    later = replace(sepolia_site.deployment, read_at=sepolia_site.deployment.read_at + timedelta(minutes=5))
     down = replace(later, health=None)
-    write_site(paid_site.deployment, tmp_path)
-    before = read_sitemap(paid_site.files["/sitemap.xml"].content)
+    write_site(sepolia_site.deployment, tmp_path)
+    before = read_sitemap(sepolia_site.files["/sitemap.xml"].content)
 
     write_site(later, tmp_path)
     same = read_sitemap((tmp_path / "sitemap.xml").read_bytes())
@@ -202,12 +184,12 @@ def test_api_catalog_is_linkset_with_existing_targets(any_site: SiteFixture) -> 
     assert [target["href"] for target in targets if not url_exists(any_site, target["href"])] == []
 
 
-def test_types_of_api_catalog_match_responses(paid_site: SiteFixture) -> None:
-    _, links = json.loads(paid_site.text("/.well-known/api-catalog"))["linkset"]
+def test_types_of_api_catalog_match_responses(sepolia_site: SiteFixture) -> None:
+    _, links = json.loads(sepolia_site.text("/.well-known/api-catalog"))["linkset"]
 
     for relation in ("service-desc", "service-meta", "status"):
         for target in links[relation]:
-            response = paid_site.api.get(urlsplit(target["href"]).path)
+            response = sepolia_site.api.get(urlsplit(target["href"]).path)
             assert response.headers["Content-Type"].partition(";")[0] == target["type"]
 
 
@@ -215,28 +197,28 @@ def test_terms_are_those_of_api(any_site: SiteFixture) -> None:
     assert json.loads(any_site.text("/.well-known/x402")) == any_site.api.get("/.well-known/x402").json()
 
 
-def test_security_txt_has_contact_and_expires_within_a_year(paid_site: SiteFixture) -> None:
-    lines = paid_site.text("/.well-known/security.txt").splitlines()
+def test_security_txt_has_contact_and_expires_within_a_year(sepolia_site: SiteFixture) -> None:
+    lines = sepolia_site.text("/.well-known/security.txt").splitlines()
     fields = dict(line.split(": ", 1) for line in lines)
 
-    left = datetime.fromisoformat(fields["Expires"]) - paid_site.deployment.read_at
+    left = datetime.fromisoformat(fields["Expires"]) - sepolia_site.deployment.read_at
     page, _, fragment = fields["Policy"].removeprefix(SITE).partition("#")
     assert fields["Contact"] == "mailto:desk@shop.example"
     assert fields["Canonical"] == f"{SITE}/.well-known/security.txt"
     assert timedelta(days=30) < left < timedelta(days=365)
-    assert f'id="{fragment}"' in paid_site.text(page)
+    assert f'id="{fragment}"' in sepolia_site.text(page)
 
 
 def test_security_txt_is_absent_without_contact(unpaid_site: SiteFixture) -> None:
     assert "/.well-known/security.txt" not in unpaid_site.files
 
 
-def test_contact_without_tls_is_not_in_security_txt(paid_site: SiteFixture) -> None:
-    openapi = paid_site.deployment.openapi
+def test_contact_without_tls_is_not_in_security_txt(sepolia_site: SiteFixture) -> None:
+    openapi = sepolia_site.deployment.openapi
     plain = {**openapi, "info": {**openapi["info"], "contact": {"url": "http://shop.example/contact"}}}
 
-    assert has_security_contact(paid_site.deployment)
-    assert not has_security_contact(replace(paid_site.deployment, openapi=plain))
+    assert has_security_contact(sepolia_site.deployment)
+    assert not has_security_contact(replace(sepolia_site.deployment, openapi=plain))
 
 
 def test_skill_matches_its_index(any_site: SiteFixture) -> None:
@@ -250,33 +232,33 @@ def test_skill_matches_its_index(any_site: SiteFixture) -> None:
     assert len(skill["description"]) <= 1024
 
 
-def test_service_page_has_offer_with_price(paid_site: SiteFixture) -> None:
-    for service in paid_site.deployment.services:
-        way, offered = parse_json_ld(paid_site.text(f"/services/{service.slug}"))
+def test_service_page_has_offer_with_price(sepolia_site: SiteFixture) -> None:
+    for service in sepolia_site.deployment.services:
+        way, offered = parse_json_ld(sepolia_site.text(f"/services/{service.slug}"))
 
         assert way["@type"] == "BreadcrumbList"
         assert offered["@type"] == "WebAPI"
         assert offered["url"] == f"{API}{service.path}"
         assert Decimal(offered["offers"]["price"]) == Decimal(str(service.price_usd))
         assert offered["offers"]["priceCurrency"] == "USD"
-        assert all(url_exists(paid_site, offered[name]) for name in ("documentation", "termsOfService"))
+        assert all(url_exists(sepolia_site, offered[name]) for name in ("documentation", "termsOfService"))
 
 
-def test_page_has_its_structured_type(paid_site: SiteFixture) -> None:
-    for page in build_pages(paid_site.deployment):
+def test_page_has_its_structured_type(sepolia_site: SiteFixture) -> None:
+    for page in sepolia_site.pages:
         kind = "WebSite" if page.path == "/" else "BreadcrumbList"
-        metas = xpath(paid_site.text(page.path), "//meta[@property]")
+        metas = xpath(sepolia_site.text(page.path), "//meta[@property]")
         properties = {each.get("property"): each.get("content") for each in metas}
 
-        assert parse_json_ld(paid_site.text(page.path))[0]["@type"] == kind
+        assert parse_json_ld(sepolia_site.text(page.path))[0]["@type"] == kind
         assert properties["og:url"] == f"{SITE}{page.path}"
         assert properties["og:title"] == page.title
 
 
-def test_service_text_stays_in_json_ld(paid_site: SiteFixture) -> None:
+def test_service_text_stays_in_json_ld(sepolia_site: SiteFixture) -> None:
     hostile = '</script><script src="//evil.example"></script> & "quoted" <!--'
-    first = paid_site.deployment.services[0].model_copy(update={"summary": hostile})
-    deployment = replace(paid_site.deployment, services=(first, *paid_site.deployment.services[1:]))
+    first = sepolia_site.deployment.services[0].model_copy(update={"summary": hostile})
+    deployment = replace(sepolia_site.deployment, services=(first, *sepolia_site.deployment.services[1:]))
 
     page = build_files(deployment)[f"/services/{first.slug}"].content.decode()
 
@@ -284,17 +266,15 @@ def test_service_text_stays_in_json_ld(paid_site: SiteFixture) -> None:
     assert "evil.example" not in "".join(xpath(page, "//script/@src"))
 
 
-def test_pictures_show_titles_and_descriptions_of_pages(paid_site: SiteFixture) -> None:
+def test_pictures_show_titles_and_descriptions_of_pages(sepolia_site: SiteFixture) -> None:
     """On failure, a title or description has changed: `make social` creates the picture again."""
     taken = json.loads((SOCIAL / LIST_FILE).read_bytes())
-    pictures = {
-        page.path: find_picture(page) for page in build_pages(paid_site.deployment) if page.path in taken
-    }
+    pictures = {page.path: find_picture(page) for page in sepolia_site.pages if page.path in taken}
 
     assert [path for path, picture in pictures.items() if picture is None] == []
     assert len(set(pictures.values())) == len(taken)
     for path, picture in pictures.items():
-        page, content = paid_site.text(path), paid_site.files[str(picture)].content
+        page, content = sepolia_site.text(path), sepolia_site.files[str(picture)].content
         sides = [xpath(page, f"//meta[@property='og:image:{side}']/@content") for side in ("width", "height")]
         assert xpath(page, "//meta[@property='og:image']/@content") == [SITE + str(picture)]
         assert sides == [[str(side)] for side in struct.unpack(">2I", content[16:24])]
@@ -307,25 +287,27 @@ def test_shipped_pictures_are_listed() -> None:
     assert {file.name for file in SOCIAL.iterdir()} == {LIST_FILE, *map(picture_name, taken)}
 
 
-def test_page_with_other_title_has_no_picture(paid_site: SiteFixture) -> None:
-    page = replace(build_pages(paid_site.deployment)[0], title="Facts at three cents a call")
+def test_page_with_other_title_has_no_picture(sepolia_site: SiteFixture) -> None:
+    page = replace(sepolia_site.pages[0], title="Facts at three cents a call")
 
     assert find_picture(page) is None
 
 
-def test_mcp_card_is_that_of_api(paid_site: SiteFixture) -> None:
-    card = json.loads(paid_site.text("/.well-known/mcp.json"))
+def test_mcp_card_is_that_of_api(sepolia_site: SiteFixture) -> None:
+    card = json.loads(sepolia_site.text("/.well-known/mcp.json"))
 
-    assert card == paid_site.api.get("/.well-known/mcp.json").json()
+    assert card == sepolia_site.api.get("/.well-known/mcp.json").json()
     assert card["remotes"][0]["url"] == f"{API}/mcp"
 
 
-def test_icon_exists_in_both_formats(paid_site: SiteFixture) -> None:
-    icon = paid_site.files["/favicon.ico"]
+def test_icon_exists_in_both_formats(sepolia_site: SiteFixture) -> None:
+    icon = sepolia_site.files["/favicon.ico"]
 
     reserved, kind, images = struct.unpack("<3H", icon.content[:6])
     assert (reserved, kind, images, icon.media_type) == (0, 1, 1, "image/x-icon")
-    assert etree.fromstring(paid_site.files["/favicon.svg"].content).tag == "{http://www.w3.org/2000/svg}svg"
+    assert (
+        etree.fromstring(sepolia_site.files["/favicon.svg"].content).tag == "{http://www.w3.org/2000/svg}svg"
+    )
 
 
 @pytest.mark.parametrize("path", ["/", "/start", "/start.md"])
@@ -355,20 +337,20 @@ def test_machine_files_have_their_types(shop: ServedSite, path: str, media_type:
     assert response.headers["Content-Type"].partition(";")[0] == media_type
 
 
-def test_files_of_operator_are_built(paid_site: SiteFixture, tmp_path: Path) -> None:
+def test_files_of_operator_are_built(sepolia_site: SiteFixture, tmp_path: Path) -> None:
     folder, out = tmp_path / "own", tmp_path / "out"
     folder.mkdir()
     (folder / "402index-verify.txt").write_bytes(b"f00d")
 
-    write_site(paid_site.deployment, out, own_files(folder))
+    write_site(sepolia_site.deployment, out, own_files(folder))
 
     assert (out / ".well-known" / "402index-verify.txt").read_bytes() == b"f00d"
-    assert (out / ".well-known" / "x402").read_bytes() == paid_site.files["/.well-known/x402"].content
+    assert (out / ".well-known" / "x402").read_bytes() == sepolia_site.files["/.well-known/x402"].content
 
 
 @pytest.mark.parametrize("name", ["x402", "agent-skills", "security.txt"])
 def test_operator_file_that_replaces_ours_is_refused(
-    paid_site: SiteFixture, tmp_path: Path, name: str
+    sepolia_site: SiteFixture, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / "own"
     folder.mkdir()
@@ -380,7 +362,7 @@ def test_operator_file_that_replaces_ours_is_refused(
         "site",
         "build",
         "--api",
-        str(paid_site.api.base_url),
+        str(sepolia_site.api.base_url),
         "--out",
         "out",
     ]
