@@ -32,7 +32,7 @@ from centgate.client.catalog import CatalogUnavailable
 from centgate.server import local_url, open_listener, run_in_thread
 from centgate.settings import Settings
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
-from centgate.website.server import create_site_app
+from centgate.website.server import SiteState, create_site_app
 
 SAFETY = (
     "content-security-policy",
@@ -331,6 +331,20 @@ def test_returning_api_is_reachable_again(tmp_path: Path, facilitator: StubFacil
                 text = wait_for_text(client, "**no recent calls**")
 
     assert "not reachable" not in text
+
+
+@pytest.mark.extended
+def test_pages_of_lost_api_are_built_once(shop: ServedSite) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    window = SiteState(nobody, shop.deployment, ())
+
+    window.refresh()
+    site = window.site
+    window.refresh()
+
+    assert b"**not reachable**" in window.files["/status.md"].content
+    assert window.site is site
 
 
 def read_first_page(api: str, deployment: ApiSnapshot) -> str:

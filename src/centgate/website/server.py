@@ -69,6 +69,8 @@ class SiteState:
             site = build_site(deployment, self._own, self.site.versions)
         except CatalogUnavailable as error:
             structlog.get_logger().warning("could not read the API", error=str(error))
+            if self.deployment.unreachable_since:
+                return  # the pages say so already
             deployment = self.deployment.as_unreachable(datetime.now(UTC))
             site = build_site(deployment, self._own, self.site.versions)
         self.site, self.deployment = site, deployment
