@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -28,6 +26,7 @@ from buyer import decode_header
 from lxml import etree
 from markdown_it import MarkdownIt
 from protego import Protego
+from site_command import run_build
 from site_fixtures import API, SITE, SiteFixture, xpath
 
 from centgate.api.wellknown_files import read_wellknown_files as own_files
@@ -355,27 +354,11 @@ def test_operator_file_that_replaces_ours_is_refused(
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / name).write_text("mine")
-    command = [
-        sys.executable,
-        "-m",
-        "centgate",
-        "site",
-        "build",
-        "--api",
-        str(sepolia_site.api.base_url),
-        "--out",
-        "out",
-    ]
 
-    done = subprocess.run(
-        command,
-        env={"CENTGATE_WELL_KNOWN": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = run_build(
+        *("--api", str(sepolia_site.api.base_url), "--out", "out"), CENTGATE_WELL_KNOWN=str(folder)
     )
 
-    assert done.returncode != 0
+    assert done.exit_code != 0
     assert f"would hide /.well-known/{name}" in done.stderr
     assert not Path("out").exists()

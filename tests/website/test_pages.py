@@ -50,8 +50,13 @@ def trees(shop: ServedSite) -> dict[str, Tree]:
     }
 
 
+def read_page(shop: ServedSite, path: str) -> str:
+    """Return a page's Markdown as it is served."""
+    return shop.files[path].content.decode()
+
+
 def render_page(deployment: ApiSnapshot, path: str) -> str:
-    """Return a page's Markdown."""
+    """Return the Markdown of a page of a changed deployment."""
     return next(render_markdown(page, deployment) for page in build_pages(deployment) if page.path == path)
 
 
@@ -133,8 +138,8 @@ def test_no_page_loads_external_resources(trees: dict[str, Tree]) -> None:
         assert all(source.startswith("/") for source in tree.xpath(loaded)), path
 
 
-def test_first_page_lists_services_with_state(deployment: ApiSnapshot) -> None:
-    text = render_page(deployment, "/")
+def test_first_page_lists_services_with_state(shop: ServedSite, deployment: ApiSnapshot) -> None:
+    text = read_page(shop, "/index.md")
 
     for service in deployment.services:
         line = next(each for each in text.splitlines() if f"[{service.title}]" in each)
@@ -143,8 +148,8 @@ def test_first_page_lists_services_with_state(deployment: ApiSnapshot) -> None:
     assert deployment.services[0].price in text
 
 
-def test_first_page_says_that_money_is_worthless(deployment: ApiSnapshot) -> None:
-    text = render_page(deployment, "/")
+def test_first_page_says_that_money_is_worthless(shop: ServedSite) -> None:
+    text = read_page(shop, "/index.md")
 
     assert "runs on a test network" in text
 
@@ -183,10 +188,10 @@ def test_api_is_unreachable_since_its_first_failure(deployment: ApiSnapshot) -> 
     assert again.unreachable_since == first
 
 
-def test_unavailable_service_names_its_missing_sources(deployment: ApiSnapshot) -> None:
+def test_unavailable_service_names_its_missing_sources(shop: ServedSite, deployment: ApiSnapshot) -> None:
     service = next(each for each in deployment.services if each.slug == "crawler-search")
 
-    text = render_page(deployment, "/services/crawler-search")
+    text = read_page(shop, "/services/crawler-search.md")
 
     assert not service.available
     assert all(lead.label in text for lead in service.leads)
@@ -213,10 +218,10 @@ def test_missing_sample_answers_are_reported(deployment: ApiSnapshot) -> None:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("slug", SLUGS)
-def test_service_page_is_complete(deployment: ApiSnapshot, slug: str) -> None:
+def test_service_page_is_complete(shop: ServedSite, deployment: ApiSnapshot, slug: str) -> None:
     service = next(each for each in deployment.services if each.slug == slug)
 
-    text = render_page(deployment, f"/services/{slug}")
+    text = read_page(shop, f"/services/{slug}.md")
 
     texts = [service.price, service.summary, deployment.api + service.path, *service.guardrails]
     texts += [f"[{each.label}]({each.docs_url}) | {each.role}" for each in service.providers]

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from browser_session import ServedSite
 from lxml import html as lxml
+from site_command import run_build
 
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.website.static_build import UnwritableFile, write_site
@@ -116,9 +117,16 @@ def test_existing_files_are_kept(shop: ServedSite, tmp_path: Path) -> None:
 
 @pytest.mark.extended
 def test_command_writes_site_with_given_url(shop: ServedSite, tmp_path: Path) -> None:
-    done = run_build(
-        "--api", shop.deployment.api, "--url", "https://site.example/", "--out", str(tmp_path / "out")
-    )
+    arguments = [
+        "--api",
+        shop.deployment.api,
+        "--url",
+        "https://site.example/",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    command = [CENTGATE, "site", "build", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert 'href="https://site.example/paying"' in (tmp_path / "out" / "paying" / "index.html").read_text()
@@ -129,7 +137,7 @@ def test_command_writes_site_with_given_url(shop: ServedSite, tmp_path: Path) ->
 def test_command_reports_its_default_url(shop: ServedSite, tmp_path: Path) -> None:
     done = run_build("--api", shop.deployment.api, "--out", str(tmp_path))
 
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert "--url is not set" in done.stderr
 
 
@@ -141,11 +149,5 @@ def test_unwritable_folder_is_reported(shop: ServedSite, tmp_path: Path) -> None
         "--api", shop.deployment.api, "--url", "https://site.example", "--out", str(tmp_path / "out")
     )
 
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert done.stderr.startswith(f"centgate: cannot write {tmp_path / 'out'}")
-
-
-def run_build(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `centgate site build` with arguments."""
-    command = [CENTGATE, "site", "build", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
