@@ -46,6 +46,15 @@ IMPORTED = (
     "rapidfuzz.process",
     "uvloop",
 )
+DEVCHAIN = ("centgate.devchain.chain", "centgate.devchain.facilitator")
+IMPORTED_FOR_COMMAND = {
+    "console": ("centgate.console.server",),
+    "demo": DEVCHAIN,
+    "dev": DEVCHAIN,
+    "mcp": ("centgate.cli.mcp_stdio",),
+    "site": ("centgate.website.server",),
+}
+"""What only some commands need: it is imported before their first process is forked."""
 MAX_MESSAGE = 1 << 17
 """Bytes of a command with its environment."""
 
@@ -64,9 +73,14 @@ class CentgateProcess:
         stderr: int | IO[bytes] = subprocess.DEVNULL,
     ) -> None:
         self.returncode: int | None = None
+        self.stdin: IO[str] | None = None
         self.stdout: IO[str] | None = None
         self._status_lock = threading.Lock()
         with ExitStack() as copies:
+            if stdin == subprocess.PIPE:
+                stdin, write_end = os.pipe()
+                self.stdin = os.fdopen(write_end, "w")
+                copies.callback(os.close, stdin)
             if stdout == subprocess.PIPE:
                 read_end, stdout = os.pipe()
                 self.stdout = os.fdopen(read_end)
@@ -107,9 +121,15 @@ class CentgateProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.stdout:
-            self.stdout.close()
+        self.close_pipes()
         self.wait()
+
+    def close_pipes(self) -> None:
+        """Close this side of the pipes."""
+        for pipe in (self.stdin, self.stdout):
+            if pipe:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
     def _read_status(self, timeout: float | None) -> int | None:
         """Return the exit status, or None if the process runs for longer than the timeout."""
@@ -209,6 +229,7 @@ def serve_forks(connection: socket.socket) -> None:
         message, files, _, _ = socket.recv_fds(connection, MAX_MESSAGE, 4)
         if not message:
             os._exit(0)
+        import_for_command(message)
         pid = os.fork()
         if not pid:
             signal.set_wakeup_fd(-1)
@@ -219,6 +240,16 @@ def serve_forks(connection: socket.socket) -> None:
         for file in given:
             os.close(file)
         connection.send(str(pid).encode())
+
+
+def import_for_command(message: bytes) -> None:
+    """Import what a command needs besides, for all its processes that follow."""
+    arguments, _, _ = pickle.loads(message)
+    names = IMPORTED_FOR_COMMAND.get(arguments[0], ()) if arguments else ()
+    if not sys.modules.keys() >= {*names}:
+        for name in names:
+            import_module(name)
+        gc.freeze()
 
 
 def ignore_signal(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,7 @@
-"""The command line `centgate`, run as separate processes."""
+"""The command line `centgate`, run as separate processes.
+
+Tests of what a command prints as its first output start an interpreter; the others fork.
+"""
 
 # x402 is typed, and does not say so
 # pyright: reportMissingTypeStubs=false, reportUnknownVariableType=false
@@ -24,7 +27,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import PHISHING, QUESTION, decode_header
-from centgate_process import CentgateProcess
+from centgate_process import CentgateProcess, run_centgate
 from eth_account import Account
 from typer import Context
 from typer.core import TyperGroup
@@ -118,6 +121,12 @@ def running_server(
 
 def run_command(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
+    environment = {**os.environ, "COLUMNS": "110", **settings}
+    return run_centgate([*arguments], env=environment, timeout=PATIENCE)
+
+
+def run_interpreter(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in an interpreter of its own, which imports what the command needs."""
     return subprocess.run(
         [*CENTGATE, *arguments],
         env={**os.environ, "COLUMNS": "110", **settings},

@@ -1,4 +1,8 @@
-"""SIGTERM and SIGINT: long-running commands end with their cleanup and exit code 0."""
+"""SIGTERM and SIGINT: long-running commands end with their cleanup and exit code 0.
+
+SIGINT is sent to interpreters of their own, since Python begins with a handler of it; SIGTERM also to forked
+processes, which cost less.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import pytest
+from centgate_process import CentgateProcess, read_text
 from databases import create_sqlite
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-CENTGATE = "-m", "centgate"
 HOLDER = """
 import sys, tempfile, time
 from centgate.cli.stop_signals import exit_on_stop_signals
@@ -39,24 +46,46 @@ READY = ("ready ", "console http", "ready\n")
 PATIENCE = 60
 
 
+@dataclass(frozen=True)
+class Running:
+    """A process that runs until it is stopped, and the file of its standard error."""
+
+    process: subprocess.Popen[str] | CentgateProcess
+    errors: IO[bytes]
+
+    def wait_for_line(self, starts: tuple[str, ...] = READY) -> str:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            if line.startswith(starts):
+                return line
+        raise AssertionError(f"it ended: {read_text(self.errors)}")
+
+    def stop(self, signal_number: int) -> tuple[int, str]:
+        """Send a signal; return exit code and standard error. Standard input stays open until the end."""
+        self.process.send_signal(signal_number)
+        code = self.process.wait(timeout=PATIENCE)
+        return code, read_text(self.errors)
+
+
 @contextmanager
-def run_python(folder: Path, *arguments: str, **environment: str) -> Generator[subprocess.Popen[str]]:
+def run_python(folder: Path, *arguments: str, **environment: str) -> Generator[Running]:
     """Run Python with arguments and an empty folder for temporary files, with signals as at a terminal."""
     folder.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        env={**os.environ, **environment, "TMPDIR": str(folder)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=restore_signals,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    with TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, **environment, "TMPDIR": str(folder)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            preexec_fn=restore_signals,
+        )
+        try:
+            yield Running(process, errors)
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def restore_signals() -> None:
@@ -65,40 +94,52 @@ def restore_signals() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def wait_for_line(process: subprocess.Popen[str], starts: tuple[str, ...] = READY) -> str:
-    assert process.stdout
-    for line in process.stdout:
-        if line.startswith(starts):
-            return line
-    _, errors = process.communicate()
-    raise AssertionError(f"it ended: {errors}")
+@contextmanager
+def run_forked(folder: Path, *arguments: str, **environment: str) -> Generator[Running]:
+    """Run a command, forked, with an empty folder for temporary files."""
+    folder.mkdir()
+    with TemporaryFile() as errors:
+        process = CentgateProcess(
+            [*arguments],
+            env={**os.environ, **environment, "TMPDIR": str(folder)},
+            stdin=subprocess.PIPE,
+            stderr=errors,
+        )
+        try:
+            yield Running(process, errors)
+        finally:
+            process.kill()
+            process.wait()
+            process.close_pipes()
 
 
-def stop_process(process: subprocess.Popen[str], signal_number: int) -> tuple[int, str]:
-    """Send a signal; return exit code and standard error. Standard input stays open until the end."""
-    process.send_signal(signal_number)
-    process.wait(timeout=PATIENCE)
-    _, errors = process.communicate()
-    return process.returncode, errors
+def run_interpreter(folder: Path, *arguments: str, **environment: str) -> AbstractContextManager[Running]:
+    """Run a command in an interpreter of its own, with an empty folder for temporary files."""
+    return run_python(folder, "-m", "centgate", *arguments, **environment)
+
+
+RUNNERS = {signal.SIGTERM: run_forked, signal.SIGINT: run_interpreter}
+"""How a command is run to get a signal."""
 
 
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
 def test_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
     folder = tmp_path / "temporary"
-    with run_python(folder, "-c", HOLDER) as process:
-        wait_for_line(process)
+    with run_python(folder, "-c", HOLDER) as running:
+        running.wait_for_line()
 
-        assert stop_process(process, signal_number) == (0, "")
+        assert running.stop(signal_number) == (0, "")
 
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.extended
 def test_interrupt_in_start_callback_is_not_lost(tmp_path: Path) -> None:
-    with run_python(tmp_path / "temporary", "-c", INTERRUPTED_CALLBACK) as process:
-        output, _ = process.communicate(timeout=PATIENCE)
+    with run_python(tmp_path / "temporary", "-c", INTERRUPTED_CALLBACK) as running:
+        code = running.process.wait(PATIENCE)
 
-    assert (process.returncode, output) == (-signal.SIGINT, "")
+        assert running.process.stdout
+        assert (code, running.process.stdout.read()) == (-signal.SIGINT, "")
 
 
 @pytest.mark.parametrize(
@@ -116,14 +157,15 @@ def test_interrupt_in_start_callback_is_not_lost(tmp_path: Path) -> None:
     ids=["dev", "serve", "workers", "console beside", "console"],
 )
 def test_servers_leave_nothing(
-    tmp_path: Path, command: list[str], settings: Mapping[str, str], signal_number: int
+    tmp_path: Path, command: list[str], settings: Mapping[str, str], signal_number: signal.Signals
 ) -> None:
     folder = tmp_path / "temporary"
     offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
     journal = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
-    with run_python(folder, *CENTGATE, *command, **offline, **journal, **settings) as process:
-        wait_for_line(process, ("console ",) if command[0] == "console" else ("ready ",))
-        code, errors = stop_process(process, signal_number)
+    run = RUNNERS[signal_number]
+    with run(folder, *command, **offline, **journal, **settings) as running:
+        running.wait_for_line(("console ",) if command[0] == "console" else ("ready ",))
+        code, errors = running.stop(signal_number)
 
     assert (code, list(folder.iterdir())) == (0, []), errors
     assert "Traceback" not in errors
@@ -134,8 +176,9 @@ def test_workers_and_console_end_with_killed_supervisor(tmp_path: Path) -> None:
     settings = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
     serve = ("serve", "--port", "0", "--workers", "2")
-    with run_python(tmp_path / "temporary", *CENTGATE, *serve, **settings, **offline) as process:
-        wait_for_line(process, ("ready ",))
+    with run_forked(tmp_path / "temporary", *serve, **settings, **offline) as running:
+        running.wait_for_line(("ready ",))
+        process = running.process
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         process.kill()
         process.wait()
@@ -163,36 +206,39 @@ main()
 """
     settings = {"CENTGATE_DATABASE_URL": create_sqlite(tmp_path), "CENTGATE_PHISHING_LIST_URL": "off"}
     offline = {"CENTGATE_RPC_8453_ENABLED": "false"}
-    with run_python(tmp_path / "temporary", "-c", program, **settings, **offline) as process:
-        process.communicate(timeout=PATIENCE)
-
-        assert process.returncode == 3
+    with run_python(tmp_path / "temporary", "-c", program, **settings, **offline) as running:
+        assert running.process.wait(PATIENCE) == 3
 
 
 @pytest.mark.extended
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
-def test_demo_leaves_nothing(tmp_path: Path, signal_number: int) -> None:
+def test_demo_leaves_nothing(tmp_path: Path, signal_number: signal.Signals) -> None:
     folder = tmp_path / "temporary"
-    with run_python(folder, *CENTGATE, "demo") as process:
-        wait_for_line(process, ("chain ",))
-        code, errors = stop_process(process, signal_number)
+    with RUNNERS[signal_number](folder, "demo") as running:
+        running.wait_for_line(("chain ",))
+        code, errors = running.stop(signal_number)
 
     assert (code, list(folder.iterdir())) == (0, []), errors
     assert "Traceback" not in errors
 
 
+@pytest.fixture(scope="module")
+def api_url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """URL of a development deployment."""
+    with run_forked(tmp_path_factory.mktemp("api") / "temporary", "dev", "--port", "0") as running:
+        yield running.wait_for_line().removeprefix("ready ").strip()
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
-def test_website_and_mcp_leave_nothing(tmp_path: Path, signal_number: int) -> None:
-    with run_python(tmp_path / "api", *CENTGATE, "dev", "--port", "0") as api:
-        url = wait_for_line(api).removeprefix("ready ").strip()
-        site = ["site", "--api", url, "--port", "0"]
-        with run_python(tmp_path / "site", *CENTGATE, *site) as process:
-            wait_for_line(process)
-            site_end = stop_process(process, signal_number)
-        with run_python(tmp_path / "mcp", *CENTGATE, "mcp", "--api", url) as process:
-            wait_for_tools(process)
-            mcp_code, mcp_errors = stop_process(process, signal_number)
+def test_website_and_mcp_leave_nothing(tmp_path: Path, api_url: str, signal_number: signal.Signals) -> None:
+    run = RUNNERS[signal_number]
+    with run(tmp_path / "site", "site", "--api", api_url, "--port", "0") as site:
+        site.wait_for_line()
+        site_end = site.stop(signal_number)
+    with run(tmp_path / "mcp", "mcp", "--api", api_url) as mcp:
+        wait_for_tools(mcp)
+        mcp_code, mcp_errors = mcp.stop(signal_number)
 
     assert site_end[0] == 0, site_end
     assert mcp_code == 0, mcp_errors
@@ -200,12 +246,12 @@ def test_website_and_mcp_leave_nothing(tmp_path: Path, signal_number: int) -> No
     assert not [*(tmp_path / "site").iterdir(), *(tmp_path / "mcp").iterdir()]
 
 
-def wait_for_tools(process: subprocess.Popen[str]) -> None:
+def wait_for_tools(running: Running) -> None:
     """Initialize a session and wait for its answer; standard input stays open."""
-    assert process.stdin
-    process.stdin.write(
+    assert running.process.stdin
+    running.process.stdin.write(
         '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",'
         ' "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}\n'
     )
-    process.stdin.flush()
-    wait_for_line(process, ("{",))
+    running.process.stdin.flush()
+    running.wait_for_line(("{",))
