@@ -1,8 +1,9 @@
 """Start `centgate` as a process that is forked from one which has imported it.
 
 Imports take most of the time of a start, and tests start hundreds of processes. A forked process has its
-own environment, folder, files and signals, and runs the code of `python -m centgate`. A test of imports, or
-of variables and options of the interpreter, needs an interpreter of its own.
+own environment, folder, files and signals, and runs the code of `python -m centgate`. It ends without freeing
+its objects, which takes longer than most commands. A test of imports, of variables and options of the
+interpreter, or of what objects do when the interpreter frees them, needs an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -28,10 +29,9 @@ from tempfile import TemporaryFile
 from types import FrameType
 from typing import IO, Self
 
-from centgate.catalog import all_services
-
 IMPORTED = (
     "centgate.api.app",
+    "centgate.catalog",
     "centgate.cli.buyer.call",
     "centgate.cli.buyer.services",
     "centgate.cli.main",
@@ -285,12 +285,37 @@ def become_command(message: bytes, files: list[int]) -> None:
     sys.argv[1:] = arguments
 
 
+def run_command() -> None:
+    """Run the command as `python -m centgate`, and end as that does."""
+    try:
+        runpy.run_module("centgate", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, int | None):
+            known_status.append(end.code or 0)
+        raise
+    known_status.append(0)
+
+
+known_status: list[int] = []
+"""The exit status of this process, once its command has ended with a number."""
+
+
+def end_at_once() -> None:
+    """End the process without freeing its objects, unless there is something to report."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for status in known_status:
+            os._exit(status)
+
+
 if __name__ == "__main__":
+    atexit.register(end_at_once)  # before any other callback, so that it is the last to be called
     sys.path[0] = ""  # as in `python -m`
     for name in IMPORTED:
         import_module(name)
-    all_services()  # imports the services and their providers
+    sys.modules["centgate.catalog"].all_services()  # imports the services and their providers
     gc.freeze()
     serve_forks(socket.socket(fileno=int(sys.argv[1])))
     gc.unfreeze()
-    runpy.run_module("centgate", run_name="__main__", alter_sys=True)
+    run_command()

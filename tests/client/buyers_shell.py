@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from tempfile import TemporaryFile
+from typing import IO
 
-from centgate_process import run_centgate
+from centgate_process import CentgateProcess, read_text, run_centgate
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 
@@ -31,20 +32,22 @@ class Shell:
         environment = self.environment(**settings)
         return run_centgate([*arguments], env=environment, cwd=self.home, input=stdin, timeout=TIMEOUT)
 
-    def run_into(self, output: int | TextIO, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_into(
+        self, output: int | IO[bytes], *arguments: str, stdin: int | IO[bytes] = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command to completion, with its output written to a file or a pipe."""
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env=self.environment(),
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+        with TemporaryFile() as errors:
+            process = CentgateProcess(
+                [*arguments], env=self.environment(), stdin=stdin, stdout=output, stderr=errors
+            )
+            try:
+                code = process.wait(TIMEOUT)
+            finally:
+                process.kill()
+            return subprocess.CompletedProcess(arguments, code, "", read_text(errors))
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
-        """Start a command."""
+        """Start a command in an interpreter of its own."""
         return subprocess.Popen(
             [*COMMAND, *arguments],
             env=self.environment(**settings),

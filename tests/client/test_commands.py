@@ -608,7 +608,7 @@ def test_receipts_show_payment_payee_and_outcome(shell: Shell) -> None:
 def test_unwritable_answer_is_not_lost(shell: Shell) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    with Path("/dev/full").open("w") as full:
+    with Path("/dev/full").open("wb") as full:
         done = shell.run_into(full, "call", "phishing-check", KNOWN)
 
     assert done.returncode == 5
@@ -631,16 +631,8 @@ def test_reader_may_close_output_early(shell: Shell) -> None:
 def test_unwritable_output_is_reported(shell: Shell, arguments: tuple[str, ...]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            env=shell.environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
+    with Path("/dev/full").open("wb") as full:
+        done = shell.run_into(full, *arguments)
 
     assert (done.returncode, read_errors(done)) == (
         1,
@@ -720,15 +712,9 @@ def test_body_in_other_encoding_is_read(shell: Shell, tmp_path: Path, encoding: 
     file = tmp_path / "body.json"
     file.write_text('{"url": "https://wallet-ethereum.net"}', encoding=encoding)
 
-    with file.open() as body:
-        done = subprocess.run(
-            [*COMMAND, "call", "phishing-check", "--body", "-", "--dry-run"],
-            env=shell.environment(),
-            stdin=body,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=False,
+    with file.open("rb") as body:
+        done = shell.run_into(
+            subprocess.DEVNULL, "call", "phishing-check", "--body", "-", "--dry-run", stdin=body
         )
 
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,8 @@
-"""`centgate mcp`: an agent buys over stdio, with the wallet and the caps of its user."""
+"""`centgate mcp`: an agent buys over stdio, with the wallet and the caps of its user.
+
+The official client starts the command itself where the tools are listed. Elsewhere it is connected to a
+forked process by the same pipes, which costs less.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from buyer import QUESTION
-from centgate_process import run_centgate
+from centgate_process import CentgateProcess, run_centgate
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_clients import MODES, PAIR, POOL, RECEIPT, result_meta, result_text, structured_content
 
@@ -60,31 +67,57 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 @pytest.fixture
 def open_stdio(home: Path) -> Open:
-    """Function that starts `centgate mcp` under the official client, in the current protocol version."""
-    return partial(start_stdio, home, "auto")
+    """Function that connects the official client to `centgate mcp`, in the current protocol version."""
+    return partial(connect_stdio, home, "auto")
 
 
 @pytest.fixture(params=list(MODES))
 def open_each(request: pytest.FixtureRequest, home: Path) -> Open:
-    """Function that starts `centgate mcp` under the official client, in each protocol version."""
-    return partial(start_stdio, home, MODES[request.param])
+    """Function that connects the official client to `centgate mcp`, in each protocol version."""
+    return partial(connect_stdio, home, MODES[request.param])
 
 
-def start_stdio(home: Path, mode: str, api: httpx.Client | str, **more: str) -> Client:
-    """Start the command and return the client; `more` are settings as environment variables."""
-    url = api if isinstance(api, str) else str(api.base_url)
+def connect_stdio(home: Path, mode: str, api: httpx.Client | str, **more: str) -> Client:
+    """Connect the client to a forked command; `more` are settings as environment variables."""
+    return Client(run_server(home, api, **more), mode=mode, read_timeout_seconds=60)
+
+
+@asynccontextmanager
+async def run_server(home: Path, api: httpx.Client | str, **more: str) -> AsyncGenerator[tuple[Any, Any]]:
+    """Run the command, forked; yield the messages that its standard streams carry."""
+    arguments = ["mcp", "--api", url_of(api)]
+    with CentgateProcess(arguments, env=environment(home, **more), cwd=home, stdin=subprocess.PIPE) as server:
+        assert server.stdin
+        assert server.stdout
+        output, written = anyio.wrap_file(server.stdout), anyio.wrap_file(server.stdin)
+        # both sides of a connection exchange lines alike
+        async with stdio_server(output, written) as (read, write):
+            try:
+                yield read, write
+            finally:
+                await written.aclose()  # at which the server ends, and with it what it writes
+
+
+def start_stdio(home: Path, mode: str, api: httpx.Client | str) -> Client:
+    """Let the client start the command in an interpreter of its own."""
     command = StdioServerParameters(
-        command=COMMAND[0], args=[*COMMAND[1:], "--api", url], env=environment(home, **more), cwd=home
+        command=COMMAND[0], args=[*COMMAND[1:], "--api", url_of(api)], env=environment(home), cwd=home
     )
     return Client(command, mode=mode, read_timeout_seconds=60)
+
+
+def url_of(api: httpx.Client | str) -> str:
+    return api if isinstance(api, str) else str(api.base_url)
 
 
 def list_issues_over_http(client: httpx.Client, slug: str, body: dict[str, Any]) -> Any:
     return client.post(f"/services/{slug}", json=body).json()["error"]["details"]["issues"]
 
 
-async def test_tools_are_those_of_api(open_each: Open, chain_client: httpx.Client) -> None:
-    async with Client(str(chain_client.base_url.join("/mcp"))) as remote, open_each(chain_client) as local:
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES.keys())
+async def test_tools_are_those_of_api(home: Path, chain_client: httpx.Client, mode: str) -> None:
+    local_client = start_stdio(home, mode, chain_client)
+    async with Client(str(chain_client.base_url.join("/mcp"))) as remote, local_client as local:
         over_http, over_stdio = await remote.list_tools(), await local.list_tools()
 
     assert over_stdio.tools == over_http.tools
