@@ -30,18 +30,22 @@ from types import FrameType
 from typing import IO, Self
 
 IMPORTED = (
+    "anyio._backends._asyncio",
     "centgate.api.app",
     "centgate.catalog",
     "centgate.cli.buyer.call",
     "centgate.cli.buyer.services",
     "centgate.cli.main",
     "centgate.cli.migrate",
+    "centgate.client.event_loop_thread",
+    "centgate.client.purchase",
     "centgate.payments.sqlite",
     "centgate.payments.token_decimals",
     "centgate.resources",
     "centgate.runtime",
     "centgate.server",
     "eth_abi",
+    "httpx2",
     "multiprocessing.forkserver",
     "rapidfuzz.process",
     "uvloop",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from example_deployment import PAYER, run_with_examples
 from node_packages import install_packages
+from node_runner import NodeRunner
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import devchain_settings
@@ -34,7 +35,12 @@ def deployment(devchain: DevChain, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
     """Environment of a buyer who runs a code sample: a wallet, and a separate home."""
-    wallet = tmp_path / "wallet"
+    return build_environment(tmp_path)
+
+
+def build_environment(home: Path) -> dict[str, str]:
+    """Write a wallet into a home folder, and return the environment of the buyer who has it."""
+    wallet = home / "wallet"
     wallet.write_text(PAYER.private_key + "\n")
     wallet.chmod(0o600)
     inherited = {
@@ -42,10 +48,18 @@ def environment(tmp_path: Path) -> Mapping[str, str]:
     }
     return {
         **inherited,
-        "HOME": str(tmp_path),
+        "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "CENTGATE_WALLET": str(wallet),
     }
+
+
+@pytest.fixture(scope="module")
+def node_runner(typescript_client: Path, tmp_path_factory: pytest.TempPathFactory) -> Generator[NodeRunner]:
+    """A Node process that runs programs in the folder of the TypeScript client; it must end by itself."""
+    runner = NodeRunner(typescript_client, build_environment(tmp_path_factory.mktemp("buyer")))
+    yield runner
+    runner.close()
 
 
 @pytest.fixture(scope="session")

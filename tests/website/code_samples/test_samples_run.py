@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from centgate_process import run_centgate
 from example_deployment import PAYER, run_with_examples
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from node_runner import RUN_WITHIN, NodeRunner
 
 from centgate.catalog import all_services
 from centgate.client.catalog import ServiceDetail
@@ -31,7 +34,6 @@ pytestmark = pytest.mark.extended
 
 SLUGS = [service.slug for service in all_services()]
 LABELS = ["curl", "Python", "TypeScript", "Command line", "MCP, paid from a wallet", "MCP over HTTP"]
-RUN_WITHIN = 90
 CENT = 10_000
 
 each_slug = pytest.mark.parametrize("slug", SLUGS)
@@ -85,13 +87,26 @@ def test_curl_prints_terms_and_pays_nothing(
 
 @each_slug
 def test_python_buys_answer(
-    deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
+    deployment: ApiSnapshot,
+    devchain: DevChain,
+    environment: Mapping[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    slug: str,
 ) -> None:
+    """In this process; an interpreter of its own runs the samples at another price."""
     before = devchain.token_balance(PAYER.address)
-    (tmp_path / "snippet.py").write_text(find_sample(deployment, slug, "Python").code)
+    home = Path(environment["HOME"])
+    (home / "snippet.py").write_text(find_sample(deployment, slug, "Python").code)
+    for name in os.environ.keys() - environment.keys():
+        monkeypatch.delenv(name)
+    for name in ("HOME", "CENTGATE_WALLET"):
+        monkeypatch.setenv(name, environment[name])
+    monkeypatch.chdir(home)
 
-    printed = run_command([sys.executable, "snippet.py"], environment, tmp_path).splitlines()
+    runpy.run_path("snippet.py", run_name="__main__")
 
+    printed = capsys.readouterr().out.splitlines()
     assert printed[0]
     assert printed[-1].startswith("paid in 0x")
     assert before - devchain.token_balance(PAYER.address) == CENT
@@ -99,16 +114,11 @@ def test_python_buys_answer(
 
 @each_slug
 def test_typescript_buys_answer(
-    deployment: ApiSnapshot,
-    devchain: DevChain,
-    environment: Mapping[str, str],
-    typescript_client: Path,
-    slug: str,
+    deployment: ApiSnapshot, devchain: DevChain, node_runner: NodeRunner, slug: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
-    (typescript_client / "snippet.mjs").write_text(find_sample(deployment, slug, "TypeScript").code)
 
-    printed = run_command(["node", "snippet.mjs"], environment, typescript_client).splitlines()
+    printed = node_runner.run(slug, find_sample(deployment, slug, "TypeScript").code)
 
     assert printed[0] != "undefined"
     assert printed[-1].startswith("paid in 0x")
@@ -130,17 +140,35 @@ def test_mcp_program_of_agents_page_buys_answer(
     assert before - devchain.token_balance(PAYER.address) == CENT
 
 
+def read_command(code: str, environment: Mapping[str, str], folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Let a shell run code that starts `centgate`; return the arguments and variables that it gives.
+
+    A script of that name writes them down; the caller runs the command, forked.
+    """
+    script = folder / "bin" / "centgate"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\nprintf '%s\\0' $# \"$@\"\nenv -0\n")
+    script.chmod(0o755)
+    path = f"{script.parent}{os.pathsep}{environment['PATH']}"
+    written = run_command(["bash", "-c", code], {**environment, "PATH": path}, folder)
+    count, *rest = written.removesuffix("\0").split("\0")
+    variables = (each.split("=", 1) for each in rest[int(count) :])
+    return rest[: int(count)], dict(variables)
+
+
 @each_slug
 def test_command_buys_the_answer(
     deployment: ApiSnapshot, devchain: DevChain, environment: Mapping[str, str], tmp_path: Path, slug: str
 ) -> None:
     before = devchain.token_balance(PAYER.address)
 
-    printed = run_command(
-        ["bash", "-c", find_sample(deployment, slug, "Command line").code], environment, tmp_path
+    arguments, variables = read_command(
+        find_sample(deployment, slug, "Command line").code, environment, tmp_path
     )
+    done = run_centgate(arguments, env=variables, cwd=tmp_path, timeout=RUN_WITHIN)
 
-    assert "0x" in printed
+    assert done.returncode == 0, done.stderr
+    assert "0x" in done.stdout
     assert before - devchain.token_balance(PAYER.address) == CENT
 
 
