@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 import tomllib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import demo_docs
 import operating_docs
 import pytest
 import services_docs
+from centgate_process import run_centgate
 from package_registry import run_package_registry
 from typer import Context
 from typer.core import TyperGroup
@@ -123,7 +125,15 @@ def test_readme_table_matches_catalogue() -> None:
 
 @pytest.mark.extended
 def test_output_of_commands_in_operating_is_current() -> None:
-    assert read_page(operating_docs.PAGE) == operating_docs.render_page(read_page(operating_docs.PAGE))
+    page = read_page(operating_docs.PAGE)
+
+    assert page == operating_docs.render_page(page, run_in_folder)
+
+
+def run_in_folder(
+    arguments: list[str], environment: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    return run_centgate(arguments, env=environment, cwd=folder)
 
 
 @pytest.mark.extended

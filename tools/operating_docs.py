@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -35,32 +35,39 @@ _SUBMITTED = 1_793_641_548.0
 """2026-11-02T17:45:48Z: long ago, so that the answer of a settled payment can no longer be fetched."""
 
 
-def render_page(text: str) -> str:
-    """Return the page with the current output of each command."""
-    with tempfile.TemporaryDirectory() as folder:
-        create_journal(Path(folder))
-        return _TRANSCRIPT.sub(lambda found: f"$ {found[1]}\n{run_command(found[1], Path(folder))}", text)
+Run = Callable[[list[str], Mapping[str, str], Path], subprocess.CompletedProcess[str]]
+"""Function that runs `centgate` with arguments, an environment and a folder."""
 
 
-def run_command(command: str, folder: Path) -> str:
-    """Run a `centgate` command in a folder and return its output, with a fixed amount of free disk space."""
-    arguments = shlex.split(command)[1:]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "centgate", *arguments],
-        cwd=folder,
-        env={**environment, **_SETTINGS},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
+def run_interpreter(
+    arguments: list[str], environment: Mapping[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Run `centgate` in an interpreter of its own."""
+    command = [sys.executable, "-m", "centgate", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
     )
+
+
+def render_page(text: str, run: Run = run_interpreter) -> str:
+    """Return the page with the current output of each command."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        create_journal(folder, run)
+        return _TRANSCRIPT.sub(lambda found: f"$ {found[1]}\n{run_command(found[1], folder, run)}", text)
+
+
+def run_command(command: str, folder: Path, run: Run) -> str:
+    """Run a `centgate` command in a folder and return its output, with a fixed amount of free disk space."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CENTGATE_")}
+    done = run(shlex.split(command)[1:], {**environment, **_SETTINGS}, folder)
     output = re.sub(r"\w+, [\d,]+ GB free", "ext4, 72 GB free", done.stdout + done.stderr)
     return "\n".join(line.rstrip() for line in output.splitlines()) + "\n"
 
 
-def create_journal(folder: Path) -> None:
+def create_journal(folder: Path, run: Run) -> None:
     """Create a journal with a payment that was delivered, one refused, one settled, and one open."""
-    run_command("centgate migrate", folder)
+    run_command("centgate migrate", folder, run)
     with closing(sqlite3.connect(folder / "centgate.db")) as connection, connection:
         for row in map(_build_row, range(4), ("delivered", "refused", "settled", "settling")):
             columns, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
