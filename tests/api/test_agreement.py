@@ -6,8 +6,6 @@ import inspect
 import json
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from buyer import decode_header
+from centgate_process import run_centgate
 
 from centgate.catalog import all_services
 from centgate.client._generated.methods import AsyncServices, Services
@@ -145,9 +144,7 @@ def published(reader: httpx.Client, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def _run_command(address: str, home: Path) -> list[Json]:
-    command = [sys.executable, "-m", "centgate", "services", "--api", address, "--json"]
-    environment = {**os.environ, "HOME": str(home)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_centgate(["services", "--api", address, "--json"], env={**os.environ, "HOME": str(home)})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from centgate_process import CentgateProcess
+from centgate_process import CentgateProcess, run_centgate
 from console_session import PASSWORD, find_token
 from databases import create_sqlite
 from typer.testing import CliRunner
@@ -127,14 +125,9 @@ def test_console_runs_alone(tmp_path: Path) -> None:
 @pytest.mark.extended
 def test_port_in_use_is_reported(tmp_path: Path) -> None:
     url = create_sqlite(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "centgate", "serve", "--port", "18402"],
-        env={**os.environ, "CENTGATE_CONSOLE_PORT": "18402", "CENTGATE_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    settings = {"CENTGATE_CONSOLE_PORT": "18402", "CENTGATE_DATABASE_URL": url}
+
+    done = run_centgate(["serve", "--port", "18402"], env={**os.environ, **settings}, timeout=PATIENCE)
 
     assert done.returncode == 1
     assert "CENTGATE_CONSOLE_PORT 18402 is a port of the API" in done.stderr

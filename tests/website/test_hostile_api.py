@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from browser_session import ServedSite, serve_site
+from centgate_process import run_centgate
 from markdown_it import MarkdownIt
 from playwright.sync_api import Page
 from site_fixtures import xpath
@@ -44,7 +44,6 @@ from centgate.website.static_build import write_site
 
 pytestmark = pytest.mark.extended
 
-CENTGATE = Path(sys.executable).with_name("centgate")
 SITE = "https://www.shop.example"
 WAIT = 60.0
 CATALOGUE, OPENAPI, TERMS, HEALTH = "/services", "/openapi.json", "/.well-known/x402", "/health"
@@ -400,13 +399,8 @@ def test_commands_report_error_and_write_nothing(bodies: Bodies, tmp_path: Path,
 
     with serve_api(bodies) as api:
         arguments = ["build", "--api", api, "--out", str(out)] if command == "build" else ["--api", api]
-        done = subprocess.run(
-            [CENTGATE, "site", *arguments, *(["--port", "0"] if command == "serve" else [])],
-            capture_output=True,
-            text=True,
-            timeout=WAIT,
-            check=False,
-        )
+        port = ["--port", "0"] if command == "serve" else []
+        done = run_centgate(["site", *arguments, *port], env=os.environ, timeout=WAIT)
 
     assert done.returncode == 1
     assert done.stdout == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 import typer
 import uvicorn
 from browser_session import ServedSite
+from centgate_process import run_centgate
 from databases import reserve_port
 from facilitators import StubFacilitator, build_settings
 from hypothesis import given, settings
@@ -380,9 +382,7 @@ def test_command_serves_and_prints_ready(shop: ServedSite) -> None:
 
 def run_site(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `centgate site` with arguments to its end."""
-    return subprocess.run(
-        [CENTGATE, "site", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
+    return run_centgate(["site", *arguments], env=os.environ)
 
 
 @pytest.mark.extended
