@@ -138,7 +138,7 @@ def run_interpreter(*arguments: str, **settings: str) -> subprocess.CompletedPro
 
 
 def test_help_names_every_command() -> None:
-    result = run_command("--help")
+    result = run_interpreter("--help")
 
     assert result.returncode == 0
     assert all(command in result.stdout for command in ("serve", "dev", "demo", "settings", "phishing-list"))
@@ -163,7 +163,7 @@ def test_lazy_command_has_summary_of_its_module(name: str) -> None:
 
 
 def test_version_is_that_of_package() -> None:
-    result = run_command("--version")
+    result = run_interpreter("--version")
 
     assert (result.returncode, result.stdout) == (0, f"centgate {version('centgate')}\n")
 
