@@ -143,6 +143,14 @@ def test_demonstration_is_current(demonstration: str) -> None:
     assert demo_docs.remove_package_index_step(page) == demo_docs.remove_package_index_step(demonstration)
 
 
+def test_ports_of_demonstration_are_numbered_in_order() -> None:
+    output = "chain 127.0.0.1:40002, API 127.0.0.1:40001, chain 127.0.0.1:40002\n"
+
+    assert demo_docs.normalize(output) == (
+        "chain 127.0.0.1:40001, API 127.0.0.1:40002, chain 127.0.0.1:40001\n"
+    )
+
+
 def test_readme_shows_eight_lines_of_demonstration() -> None:
     command, *lines = next(
         block for block in CODE_BLOCK.findall(read_page(README)) if block.startswith("$ make")

@@ -50,9 +50,11 @@ def render_page(environment: Mapping[str, str] = os.environ) -> str:
 
 def normalize(output: str) -> str:
     """Replace ports, ids, transactions and the age of the phishing list by fixed values."""
-    ports = dict.fromkeys(re.findall(r"(?<=127\.0\.0\.1:)\d{5}", output))
-    for number, port in enumerate(ports, start=1):
-        output = output.replace(f"127.0.0.1:{port}", f"127.0.0.1:4000{number}")
+    port = re.compile(r"(?<=127\.0\.0\.1:)\d{5}")
+    fixed = {
+        found: f"4000{number}" for number, found in enumerate(dict.fromkeys(port.findall(output)), start=1)
+    }
+    output = port.sub(lambda match: fixed[match[0]], output)
     output = re.sub(r"\b0x[0-9a-f]{64}\b", "0x" + "5e" * 32, output)
     output = re.sub(r"\breq_[0-9a-f]{24}\b", "req_" + "5e" * 12, output)
     output = re.sub(r"[0-9,]+ days old", "1,678 days old", output)
