@@ -644,6 +644,17 @@ async def test_id_of_other_repository_is_no_data(registry: PackageRegistry, open
             await packagedocs.query_docs("/somebody/quill", None, 1000)
 
 
+async def test_id_of_repository_is_unknown_while_registry_fails(
+    registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python("quill", "1.4.0", QUILL)
+    registry.bodies["/quill/latest"] = b"<html>down</html>"
+
+    async with open_docs() as packagedocs:
+        with pytest.raises(ProviderError, match="npm answered with a web page instead of data"):
+            await packagedocs.query_docs("/somebody/quill", None, 1000)
+
+
 @pytest.mark.parametrize(
     ("written", "hint"),
     [

@@ -500,7 +500,7 @@ async def test_at_most_100_pages_are_returned(site: SmallSite, map_site: Map) ->
 
 
 async def test_search_ranks_a_large_site(site: SmallSite, map_site: Map) -> None:
-    site.set_sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(9_999)), "/products/blue-fish")
+    site.set_sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(2_999)), "/products/blue-fish")
 
     found = await map_site(site, search="blue fish")
 
@@ -510,6 +510,69 @@ async def test_search_ranks_a_large_site(site: SmallSite, map_site: Map) -> None
 
 async def test_search_without_match_is_no_data(site: SmallSite, map_site: Map) -> None:
     with pytest.raises(NoData, match="knows no match for the search among the 4 pages that the site names"):
+        await map_site(site, search="zebra")
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason", "cause"),
+    [
+        ("sitemap", "failed", "the sitemap .*/map.xml was not read: the site answered with status 503"),
+        ("page", "failed", "the page itself was not read: the site answered with status 500"),
+        ("silent sitemap", "timeout", "there was no time to read all of the site's sitemaps"),
+    ],
+)
+async def test_search_of_site_that_failed_in_part_can_be_sent_again(
+    broken: str, reason: str, cause: str, site: SmallSite, map_site: Map
+) -> None:
+    site.set_sitemap("/good.xml", "/new")
+    site.set_robots("Sitemap: /good.xml", "Sitemap: /map.xml")
+    site.set_sitemap("/map.xml", "/newer")
+    if broken == "sitemap":
+        site.respond("/map.xml", "", XML, status=503)
+    elif broken == "page":
+        site.respond("/", HOME, status=500)
+    else:
+        site.silent_paths.add("/map.xml")
+
+    with pytest.raises(
+        PageUnread, match=f"nothing that was read of the site matches .*, and {cause}"
+    ) as raised:
+        await map_site(site, search="zebra", seconds=1.5 if "silent" in broken else 15)
+
+    assert raised.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("unread", "cause"),
+    [
+        ("missing sitemap", "the sitemap .*/map.xml was not read: the site answered with status 404"),
+        ("forbidden page", "the page itself was not read: the site answered with status 403"),
+        ("many sitemaps", "the site has more sitemaps than were read"),
+    ],
+)
+async def test_search_without_match_names_what_is_never_read(
+    unread: str, cause: str, site: SmallSite, map_site: Map
+) -> None:
+    site.set_sitemap("/good.xml", "/new")
+    site.set_robots("Sitemap: /good.xml")
+    if unread == "missing sitemap":
+        site.set_robots("Sitemap: /good.xml", "Sitemap: /map.xml")
+    elif unread == "forbidden page":
+        site.respond("/", HOME, status=403)
+    else:
+        site.set_sitemap_index("/good.xml", *(f"/{n}.xml" for n in range(9)))
+        for n in range(9):
+            site.set_sitemap(f"/{n}.xml", f"/{n}")
+
+    with pytest.raises(NoData, match=f"no match for the search among the .*; {cause}"):
+        await map_site(site, search="zebra")
+
+
+async def test_missing_page_of_read_sitemaps_is_no_data(site: SmallSite, map_site: Map) -> None:
+    site.respond("/", HOME, status=404)
+    site.set_sitemap("/sitemap.xml", "/a", "/b")
+
+    with pytest.raises(NoData, match="no match for the search among the 2 pages"):
         await map_site(site, search="zebra")
 
 

@@ -331,10 +331,13 @@ class PackageDocs(Provider):
                     f"no library {library_id}{await self._suggestion(library.packages[0].name)}"
                 )
             return package
-        found = [package for _, package in await self._find_packages(library.packages)]
+        existing, failures = await self._registries.find_existing(library.packages)
+        found = [package for _, package in existing]
         for package in found:
             if (package.repository or "").lower() == library.repository:
                 return package
+        if failures:
+            raise failures[0].copy_for_caller()
         hint = f"; {found[0].id} has such a name" if found else f"; {ID_HINT}"
         raise self.no_data(f"no package that names {library.repository} as its repository{hint}")
 

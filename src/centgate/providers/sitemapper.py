@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from centgate.errors import PageUnread, ProviderUnconfigured
+from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import TaskFailed
@@ -38,6 +38,10 @@ FETCH_SHARE = 0.75
 PAGE_TYPES = ("text/html", "application/xhtml+xml", *SITEMAP_TYPES)
 """A sitemap or a feed is accepted as the start page too; its entries are returned."""
 _FILLED = ": those that match, then others in the order of the site"
+_TEMPORARY: frozenset[UnreadReason] = frozenset({"timeout", "unreachable", "failed"})
+"""Reasons that a retry may not meet again."""
+_OUT_OF_TIME = "there was no time to read all of the site's sitemaps"
+_MORE_SITEMAPS = "the site has more sitemaps than were read"
 _SITEMAP_URL = re.compile(r"sitemap|\.xml(?:\.gz)?(?:[?#]|$)", re.IGNORECASE)
 """Addresses that are probably of an index of sitemaps, which is read before all others."""
 
@@ -94,8 +98,9 @@ class SiteMapper(Provider):
     async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:
         """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
-        Raises PageUnread if neither the page nor any sitemap lists a page; NoData if the page does not exist
-        and the site has no sitemap, or if no page matches.
+        Raises PageUnread if neither the page nor any sitemap lists a page, or if no page matches and a retry
+        may read more of the site; NoData if no page matches, or if the page does not exist and the site has
+        no sitemap.
         """
         resources = self._server_resources
         sitemaps = SitemapFetcher(
@@ -108,7 +113,7 @@ class SiteMapper(Provider):
             raise self._no_pages_error(page, sitemaps)
         self._warn_incomplete(url, page, sitemaps)
         if not ranked.hits:
-            raise self.no_data(f"no match for the search among the {ranked.total} pages that the site names")
+            raise self._no_match_error(ranked, page, sitemaps)
         self._warn_of_cut(ranked)
         return list(ranked.hits)
 
@@ -185,23 +190,27 @@ class SiteMapper(Provider):
     async def _rank(
         self, parts: tuple[PackedEntries, ...], url: str, final_url: str, search: str | None, limit: int
     ) -> RankedPages:
-        """Rank the pages of all parts; of the first part alone if all are too many."""
+        """Rank the pages of all parts; of the first part alone if all are too many and it has a match."""
+        if not parts:
+            return RankedPages((), 0)
         run = self._server_resources.page_parsers.run_task
+        cause: TaskFailed | None = None
         for selection in (parts, parts[:1]):
             try:
-                return (
-                    await run(PARSE_SECONDS, rank_pages, selection, url, final_url, search, limit)
-                    if selection
-                    else RankedPages((), 0)
-                )
+                ranked = await run(PARSE_SECONDS, rank_pages, selection, url, final_url, search, limit)
             except TaskFailed as failure:
                 cause = failure
                 self.trace.add_warning(f"not all pages of the site could be ranked: {failure}")
+            else:
+                if ranked.hits or cause is None:
+                    return ranked
         raise self.invalid_response(f"could not rank the site's pages: {cause}")
 
     def _warn_of_cut(self, ranked: RankedPages) -> None:
         """Warn of pages that are left out, and of those that do not match."""
         given, matching = len(ranked.hits), ranked.matching
+        if ranked.left_out:
+            self.trace.add_warning(_describe_left_out(ranked))
         if ranked.total > given:
             told = f", of which {matching} match the search" if matching is not None else ""
             order = _FILLED if matching is not None and matching < given else ""
@@ -223,6 +232,24 @@ class SiteMapper(Provider):
             return self.no_data("no page at this address, and its site has no sitemap")
         return PageUnread(self.info.name, reason, f"the page was not read: {message}")
 
+    def _no_match_error(
+        self, ranked: RankedPages, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher
+    ) -> Exception:
+        """Build the error for a search without a match.
+
+        It is a failure if a retry may read more of the site. Else it is NoData, which names what is never
+        read: a failure would leave the buyer with a payment that no retry can redeem.
+        """
+        unread = _list_unread(ranked, page, sitemaps)
+        for reason, cause in unread:
+            if reason in _TEMPORARY:
+                message = f"nothing that was read of the site matches the search, and {cause}"
+                return PageUnread(self.info.name, reason, message)
+        cause = f"; {unread[0][1]}" if unread else ""
+        return self.no_data(
+            f"no match for the search among the {ranked.total} pages that the site names{cause}"
+        )
+
     def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> None:
         """Warn of what is missing in the result."""
         if isinstance(page, FetchFailed):
@@ -236,13 +263,42 @@ class SiteMapper(Provider):
         elif not page.has_links and not sitemaps.entries:
             self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
         if sitemaps.failures:
-            first, cause = next(iter(sitemaps.failures.items()))
-            others = f" (and {len(sitemaps.failures) - 1} more)" if len(sitemaps.failures) > 1 else ""
-            self.trace.add_warning(f"the sitemap {clean_line(first, 200)}{others} was not read: {cause}")
+            self.trace.add_warning(_describe_failures(sitemaps.failures))
         if sitemaps.timed_out:
-            self.trace.add_warning("there was no time to read all of the site's sitemaps")
+            self.trace.add_warning(_OUT_OF_TIME)
         if sitemaps.is_incomplete:
-            self.trace.add_warning("the site has more sitemaps than were read")
+            self.trace.add_warning(_MORE_SITEMAPS)
+
+
+def _describe_left_out(ranked: RankedPages) -> str:
+    return f"{ranked.left_out} entries of the site's sitemaps are too many to compare"
+
+
+def _describe_failures(failures: Mapping[str, FetchFailed]) -> str:
+    """Return the first sitemap that was not read with its cause, and the number of others, as a clause."""
+    first, failure = next(iter(failures.items()))
+    others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+    return f"the sitemap {clean_line(first, 200)}{others} was not read: {failure.message}"
+
+
+def _list_unread(
+    ranked: RankedPages, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher
+) -> list[tuple[UnreadReason, str]]:
+    """Return what was not read or compared of a site: the reason as one word and as a clause."""
+    unread: list[tuple[UnreadReason, str]] = []
+    if isinstance(page, FetchFailed):
+        if page.reason != "not_found":
+            unread.append((page.reason, f"the page itself was not read: {page.message}"))
+    elif page.part is None:
+        unread.append(("unsupported", "the page itself could not be parsed"))
+    if sitemaps.timed_out:
+        unread.append(("timeout", _OUT_OF_TIME))
+    unread += [(each.reason, _describe_failures({url: each})) for url, each in sitemaps.failures.items()]
+    if sitemaps.is_incomplete:
+        unread.append(("too_large", _MORE_SITEMAPS))
+    if ranked.left_out:
+        unread.append(("too_large", _describe_left_out(ranked)))
+    return unread
 
 
 def _host_of(url: str) -> str | None:

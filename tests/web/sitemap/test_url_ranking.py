@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.web.results import Hit
+from centgate.web.sitemap import site_map
 from centgate.web.sitemap.ranking import score_relevance, tokenize
 from centgate.web.sitemap.site_map import RankedPages, build_sitemap_part, pack_entries, rank_pages
 from centgate.web.sitemap.urls import PageEntry, parse_page_url
@@ -211,6 +212,15 @@ def test_search_without_match_gives_no_page(search: str) -> None:
     entries = [pack_entries(PageEntry(f"{ROOT}{path}") for path in ("/", "/docs", "/imprint"))]
 
     assert rank_pages(entries, ROOT, ROOT, search, 100) == RankedPages((), 3, 0)
+
+
+def test_entries_over_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_map, "MAX_PAGES", 10)
+    parts = [pack_entries(PageEntry(f"{ROOT}/{part}/{n}") for n in range(8)) for part in "ab"]
+
+    ranked = rank_pages(parts, ROOT, ROOT, None, 100)
+
+    assert (ranked.total, ranked.left_out) == (10, 6)
 
 
 def test_no_folder_takes_all_places() -> None:

@@ -48,8 +48,8 @@ class SitemapFetcher:
         self._fetcher, self._sandbox, self._robots = fetcher, sandbox, robots
         self._heeds_bans = obey_robots
         self._results: dict[str, PackedEntries | None] = {}
-        self.failures: dict[str, str] = {}
-        """Cause of each sitemap that was not read, as a clause, by URL."""
+        self.failures: dict[str, FetchFailed] = {}
+        """Failure of each sitemap that was not read, by URL."""
         self.is_incomplete = False
         """True if the site has more sitemaps than are fetched for one site map."""
         self.timed_out = False
@@ -131,7 +131,7 @@ class SitemapFetcher:
             part = await self._fetch_part(url, words, seconds)
         except FetchFailed as failure:
             if not (guessed and failure.reason in ("not_found", "unsupported")):
-                self.failures[url] = failure.message
+                self.failures[url] = failure
             return None
         self._results[url] = part.entries if part.count else None
         return part

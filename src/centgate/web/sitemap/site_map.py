@@ -78,6 +78,8 @@ class RankedPages:
     """Number of the site's distinct pages that were compared."""
     matching: int | None = None
     """Number of those that match the search; None without one."""
+    left_out: int = 0
+    """Number of entries that were not compared."""
 
 
 def rank_pages(
@@ -92,18 +94,20 @@ def rank_pages(
     endpoints = [each for each in (parse_page_url(requested_url), parse_page_url(final_url)) if each]
     if not endpoints:
         return RankedPages((), 0)
-    candidates = _collect_candidates(parts, {endpoint.host for endpoint in endpoints})
+    selected, left_out = _select_entries([unpack_entries(part) for part in parts])
+    candidates = _collect_candidates(selected, {endpoint.host for endpoint in endpoints})
     _share_alternates(candidates, endpoints[-1])
     ordered = _sort_by_site(candidates, endpoints)
     if not search:
         folded = _fold_languages(ordered)
-        return RankedPages(tuple(map(_to_hit, folded[:limit])), len(folded))
+        return RankedPages(tuple(map(_to_hit, folded[:limit])), len(folded), left_out=left_out)
     scores = score_relevance(search, [page_words(each.url, each.title) for each in ordered])
     ranks = sorted(range(len(ordered)), key=lambda n: -scores[n])  # a stable sort
     matches = {ordered[n].url.key for n in ranks if scores[n] > 0}
     folded = _fold_languages([ordered[n] for n in ranks])  # the language that matches best is kept
     matching = sum(each.url.key in matches for each in folded)
-    return RankedPages(tuple(map(_to_hit, folded[:limit] if matching else ())), len(folded), matching)
+    hits = tuple(map(_to_hit, folded[:limit] if matching else ()))
+    return RankedPages(hits, len(folded), matching, left_out)
 
 
 @dataclass(slots=True)
@@ -118,16 +122,22 @@ class _PageCandidate:
     alternates: tuple[str, ...]
 
 
-def _collect_candidates(parts: Sequence[PackedEntries], hosts: set[str]) -> list[_PageCandidate]:
+def _select_entries(parts: Sequence[list[PageEntry]]) -> tuple[list[list[PageEntry]], int]:
+    """Return the entries to compare of each part, and the number of those that are left out."""
+    sizes = [len(entries) for entries in parts]
+    quotas = _entry_quotas(sizes)
+    selected = [entries[:quota] for entries, quota in zip(parts, quotas, strict=True)]
+    return selected, sum(sizes) - sum(quotas)
+
+
+def _collect_candidates(parts: Sequence[list[PageEntry]], hosts: set[str]) -> list[_PageCandidate]:
     """Return the site's distinct pages, with the last title: feeds are read last and know best.
 
     Of the spellings of a page the one with the shortest query is kept, the first of equal ones.
     """
     candidates: dict[tuple[str, str, str], _PageCandidate] = {}
-    decoded = [unpack_entries(part) for part in parts]
-    quotas = _entry_quotas([len(entries) for entries in decoded])
-    for number, entries in enumerate(decoded):
-        for entry in entries[: quotas[number]]:
+    for number, entries in enumerate(parts):
+        for entry in entries:
             page = parse_page_url(entry.url)
             if page is None or page.host not in hosts or not page.is_page:
                 continue
