@@ -110,9 +110,12 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_public_nodes() -> Generator[None]:
-    """Disable public nodes, which tests never call."""
+    """Disable public nodes, which tests never call; the provider finds a closed port in their place."""
+    from centgate.providers import rpc
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("centgate.payments.nodes.PUBLIC_NODES", {})
+        patch.setattr(rpc, "PUBLIC_NODES", dict.fromkeys(rpc.PUBLIC_NODES, ("http://127.0.0.1:9",)))
         yield
 
 

@@ -259,6 +259,7 @@ def test_dockerfile_has_no_lint_findings() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.extended
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
 def test_overlays_are_valid(overlay: Path) -> None:

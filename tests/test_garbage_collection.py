@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from databases import create_sqlite
 
+pytestmark = pytest.mark.extended
+
 PROGRAM = """
 import gc, os, sys
 from centgate import server

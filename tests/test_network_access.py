@@ -35,6 +35,7 @@ def find_connecting_calls(module: ast.Module) -> set[str]:
     return {node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute)} & CONNECTING
 
 
+@pytest.mark.extended
 def test_only_allowed_modules_open_connections(modules: dict[str, ast.Module]) -> None:
     allowed = tuple(path if path.endswith(".py") else f"{path}/" for path in ALLOWED)
 
@@ -47,6 +48,7 @@ def test_only_allowed_modules_open_connections(modules: dict[str, ast.Module]) -
     assert {name: calls for name, calls in found.items() if calls} == {}
 
 
+@pytest.mark.extended
 def test_http_sessions_are_opened_once_per_trust_level(modules: dict[str, ast.Module]) -> None:
     """The sessions for payment nodes and for upstreams differ in their limits."""
     opened_in = {

@@ -419,6 +419,7 @@ def test_groups_share_no_names() -> None:
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
+@pytest.mark.extended
 def test_settings_page_matches_command() -> None:
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == run_command("settings")
 

@@ -26,6 +26,8 @@ from centgate.service import AnyService
 from centgate.website.api_snapshot import read_snapshot
 from centgate.website.files import build_files
 
+pytestmark = pytest.mark.extended
+
 SITE = "https://shop.example"
 INTERFACES = {
     "price": {
@@ -380,7 +382,6 @@ def find_disagreements(found: list[Statement]) -> dict[str, dict[str, list[str]]
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
 
-@pytest.mark.extended
 @each_service
 def test_every_interface_states_same_facts(published: PublishedFacts, service: AnyService) -> None:
     found = list(list_statements(published, service))
@@ -391,7 +392,6 @@ def test_every_interface_states_same_facts(published: PublishedFacts, service: A
     } == INTERFACES
 
 
-@pytest.mark.extended
 @each_service
 def test_stated_facts_are_those_of_service(published: PublishedFacts, service: AnyService) -> None:
     found = [(each.fact, each.value) for each in list_statements(published, service)]
@@ -416,7 +416,6 @@ def _replace_words(words: dict[str, str]) -> Callable[[Any], Any]:
     return change
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     "interface", ["catalogue", "entries", "command", "openapi", "well_known", "tools", "calls", "site"]
 )

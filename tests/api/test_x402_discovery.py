@@ -187,6 +187,7 @@ def test_single_entry_extends_listed_one(reader: httpx.Client, service: AnyServi
     assert {name: value for name, value in entry.items() if name not in more} == summary
 
 
+@pytest.mark.extended
 @each_service
 def test_published_schemas_are_json_schema_2020_12(reader: httpx.Client, service: AnyService) -> None:
     entry = reader.get(f"/services/{service.slug}").json()

@@ -43,6 +43,7 @@ def run(tmp_path: Path, site: SmallSite) -> Command:
     return lambda *arguments: CliRunner().invoke(app, list(arguments), env=env)
 
 
+@pytest.mark.extended
 def test_site_is_added_crawled_listed_and_removed(run: Command, site: SmallSite, tmp_path: Path) -> None:
     assert "new sites: 1 of 1" in run("add", site.url).output
     output = run("status").output

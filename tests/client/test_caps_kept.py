@@ -46,6 +46,7 @@ def test_concurrent_threads_keep_cap(hostile: HostileApi) -> None:
     assert len(hostile.accepted_nonces) == len(set(hostile.payments)) == 7
 
 
+@pytest.mark.extended
 async def test_concurrent_tasks_keep_cap(hostile: HostileApi) -> None:
     came: list[Answer | BuyerError] = []
 

@@ -20,6 +20,8 @@ from typer.testing import CliRunner
 from centgate.cli.main import app
 from centgate.console.passwords import is_password_correct
 
+pytestmark = pytest.mark.extended
+
 PATIENCE = 60.0
 
 
@@ -76,7 +78,6 @@ def test_hash_is_printed_as_setting() -> None:
     assert short.exit_code == 2
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_serve_opens_console_and_stops_it(tmp_path: Path, workers: str) -> None:
     environment = {
@@ -100,7 +101,6 @@ def test_serve_opens_console_and_stops_it(tmp_path: Path, workers: str) -> None:
     assert api_answer.status_code == 200
 
 
-@pytest.mark.extended
 def test_console_ends_with_killed_server(tmp_path: Path) -> None:
     environment = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     with run_command("serve", "--port", "0", **environment) as process:
@@ -110,7 +110,6 @@ def test_console_ends_with_killed_server(tmp_path: Path) -> None:
         wait_until_gone(console)
 
 
-@pytest.mark.extended
 def test_console_runs_alone(tmp_path: Path) -> None:
     url = create_sqlite(tmp_path)
     with run_command("console", "--port", "0", CENTGATE_DATABASE_URL=url) as process:
@@ -122,7 +121,6 @@ def test_console_runs_alone(tmp_path: Path) -> None:
     assert re.search(r"<dt>Revenue today</dt><dd>\$0.00</dd>", html)
 
 
-@pytest.mark.extended
 def test_port_in_use_is_reported(tmp_path: Path) -> None:
     url = create_sqlite(tmp_path)
     settings = {"CENTGATE_CONSOLE_PORT": "18402", "CENTGATE_DATABASE_URL": url}

@@ -86,6 +86,7 @@ def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
     return exchanges.operator.deploy(load_contract(TEST_CONTRACTS, "Thief", name))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "amount0",
     [
@@ -161,6 +162,7 @@ def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
 
 
+@pytest.mark.extended
 def test_v3_swap_starts_at_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("B", "B", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
@@ -187,6 +189,7 @@ def test_unpaid_v3_swap_fails(exchanges: Exchanges):
         exchanges.operator.send(thief, "swap(address)", pool)
 
 
+@pytest.mark.extended
 def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
     pair = sorted((exchanges.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     factory = ETHEREUM.pancake_v3_factory
@@ -208,6 +211,7 @@ def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
         exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
 
 
+@pytest.mark.extended
 def test_slipstream_asks_factory_for_fee():
     base = install_exchanges(EvmChain(8453, {}), BASE)
     pair = sorted((base.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
@@ -327,6 +331,7 @@ def test_unsettled_v4_take_fails(exchanges: Exchanges, token: str, v4_pool: V4Po
     assert bytes.fromhex("54e3ca0d") in locked.value.data  # ManagerLocked()
 
 
+@pytest.mark.extended
 def test_v4_hook_decides_fee_and_sale(exchanges: Exchanges):
     chain, hook = exchanges.operator.chain, load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
     chain.change_state(lambda state: create_contract_at(state, HOOK, hook.initcode, sender=OPERATOR.address))

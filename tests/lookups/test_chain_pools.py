@@ -109,6 +109,7 @@ async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
     assert pools[-1].liquidity_usd is None
 
 
+@pytest.mark.extended
 async def test_donated_tokens_do_not_make_pool_deepest(market: Market) -> None:
     exchanges, token = market.exchanges, market.token
     weth = exchanges.wrap(11 * COIN)
@@ -142,6 +143,7 @@ async def test_base_pools_are_found(base_market: Market) -> None:
     assert base_market.rpc.trace.warnings == []
 
 
+@pytest.mark.extended
 async def test_absent_factories_are_named(tmp_path: Path) -> None:
     chain = EvmChain(10, {})
     async for market in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
@@ -167,6 +169,7 @@ async def test_algebra_pools_are_found(tmp_path: Path) -> None:
         assert small.percent == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
 async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: str) -> None:
     exchanges, token = market.exchanges, market.token
@@ -203,6 +206,7 @@ async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
     assert all(each.percent is not None and each.percent < 0.2 for each in impacts)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("age", [0, 3 * 3600])
 async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
     exchanges = market.exchanges

@@ -98,6 +98,7 @@ def test_contract_that_resembles_proxy_is_none(world: World, buy_answer: BuyAnsw
     assert proxy["accountKind"] == "contract"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

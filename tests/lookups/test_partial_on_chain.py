@@ -43,6 +43,7 @@ def buy_envelope(
     return response.json()
 
 
+@pytest.mark.extended
 def test_unread_blocks_leave_approvals_open(api: ApiFactory, two_block_api: Settings, world: World):
     answer = buy_envelope(api, two_block_api, world, "approval-risk", world.people["approver"].address)
 

@@ -84,6 +84,7 @@ async def lists(tmp_path: Path, upstreams: FakeUpstreams) -> AsyncGenerator[List
         yield Lists(folder, ListStore(folder, None), open_list_upstream(resources), upstreams)
 
 
+@pytest.mark.extended
 async def test_fetched_list_replaces_list_in_use(lists: Lists) -> None:
     lists.publish(build_config([*NAMES, "drainer.example"]))
     assert lists.status("drainer.example") == "unknown"
@@ -158,6 +159,7 @@ async def test_refused_list_is_not_stored(lists: Lists) -> None:
     assert not lists.folder.snapshot_file("metamask").exists()
 
 
+@pytest.mark.extended
 def test_top_level_domain_is_not_blocked() -> None:
     packed = build_update(build_document(build_config([*NAMES, "com", "com.br", "pages.dev"])), None)
 

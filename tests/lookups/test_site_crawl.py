@@ -343,6 +343,7 @@ async def test_crawl_reports_incomplete_site_map(
     assert any("/maps/all.xml was not read" in warning for warning in report.warnings), report.warnings
 
 
+@pytest.mark.extended
 async def test_spam_pages_are_limited_to_their_share(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

@@ -317,6 +317,7 @@ async def test_node_without_both_is_reported(market: ServedWorld, upstreams: Fak
     assert found.explanation == "no node of this chain can simulate calls"
 
 
+@pytest.mark.extended
 async def test_free_calls_replace_refused_paid_calls(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] == "eth_call" and "gasPrice" in request["params"][0]:
@@ -405,6 +406,7 @@ async def test_revert_data_is_returned(market: ServedWorld):
     assert (outcome.succeeded, outcome.data) == (False, (42).to_bytes(32, "big"))
 
 
+@pytest.mark.extended
 async def test_features_are_probed_once(market: ServedWorld, upstreams: FakeUpstreams):
     probes: list[str] = []
 

@@ -149,6 +149,7 @@ async def test_alert_contains_no_secret(
     }
 
 
+@pytest.mark.extended
 async def test_lasting_alert_repeats_at_growing_intervals(
     alert_settings: Settings, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:

@@ -111,6 +111,7 @@ async def test_fast_clock_prunes_no_needed_answer(skewed: SkewedServer) -> None:
     assert (response.status_code, response.content) == (200, ANSWER.body)
 
 
+@pytest.mark.extended
 async def test_fast_clock_redeems_recent_settlement(skewed: SkewedServer, buyer: Buyer) -> None:
     now = int(time.time())
     payment = encode_header(buyer.payload(encode_terms(skewed.settings), now=now))
@@ -192,6 +193,7 @@ def test_clock_ignores_response_time_of_database() -> None:
     assert clock() == 5000.0
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("told", [1000.0, 9000.0], ids=["back", "forward"])
 def test_clock_follows_changed_database_clock(told: float) -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)

@@ -23,6 +23,8 @@ from fake_upstreams import FakeUpstreams, RecordedRequest
 
 from centgate.server import run_in_thread
 
+pytestmark = pytest.mark.extended
+
 POOL = "/services/pool-snapshot"
 TOKEN = {"chain": "base", "tokenAddress": "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"}
 PATIENCE = 20.0
@@ -88,7 +90,6 @@ def half_close(connection: socket.socket) -> None:
 each_end = pytest.mark.parametrize("end", [close_connection, reset_connection, half_close])
 
 
-@pytest.mark.extended
 @each_end
 def test_disconnect_during_settlement_keeps_answer(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
@@ -107,7 +108,6 @@ def test_disconnect_during_settlement_keeps_answer(
     assert shop.facilitator.settle_calls == 1
 
 
-@pytest.mark.extended
 @each_end
 def test_disconnect_during_service_keeps_answer(
     shop: Shop, buyer: Buyer, end: Callable[[socket.socket], None]
@@ -132,7 +132,6 @@ def test_disconnect_during_service_keeps_answer(
     assert sorted(paths) == sorted(set(paths))  # the service has run once
 
 
-@pytest.mark.extended
 def test_missing_body_costs_nothing(shop: Shop, buyer: Buyer) -> None:
     payment = sign_payment(shop.client, buyer)
     with connect(shop) as connection:
@@ -145,7 +144,6 @@ def test_missing_body_costs_nothing(shop: Shop, buyer: Buyer) -> None:
     assert shop.facilitator.settle_calls == 1
 
 
-@pytest.mark.extended
 def test_fifty_disconnects_are_charged_once_each(shop: Shop) -> None:
     shop.facilitator.usually = shop.facilitator.reply_erratically(seed=1, seconds=0.1)
     payments = [sign_payment(shop.client, Buyer(number % 10)) for number in range(50)]

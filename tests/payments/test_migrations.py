@@ -202,6 +202,7 @@ def test_rows_of_first_version_survive_all_migrations(run: Run) -> None:
     ]
 
 
+@pytest.mark.extended
 def test_downgrade_to_first_version_and_back(run: Run) -> None:
     run(upgrade_schema)
     run(execute_statement(DELIVERED))
@@ -249,6 +250,7 @@ def run_migrate_command(url: str) -> tuple[int, str]:
     return done.exit_code, done.output.strip()
 
 
+@pytest.mark.extended
 def test_command_reports_migration(database_url: str, run: Run) -> None:
     first, second = run_migrate_command(database_url), run_migrate_command(database_url)
     run(migrate_to("0001"))

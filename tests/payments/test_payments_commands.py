@@ -168,6 +168,7 @@ def test_table_fits_terminal(tmp_path: Path, width: int) -> None:
     assert all(word in tables[0].stdout for word in ("refundable", "delivered", "refused"))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("width", [80, 120])
 def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> None:
     url = f"sqlite:///{tmp_path / 'journal.db'}"
@@ -591,6 +592,7 @@ def test_broken_pipe_stops_export(tmp_path: Path) -> None:
     process.stderr.close()
 
 
+@pytest.mark.extended
 def test_list_imports_no_service_and_no_http_client(tmp_path: Path) -> None:
     """They would take most of its time."""
     url = f"sqlite:///{tmp_path / 'journal.db'}"

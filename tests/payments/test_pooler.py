@@ -23,6 +23,8 @@ from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 QUERY = "SELECT 1 AS value"
 
 

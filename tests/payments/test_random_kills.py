@@ -19,6 +19,8 @@ from starlette.responses import Response
 from centgate.devchain.devnet import DevChain
 from centgate.signing.evm import to_checksum_address
 
+pytestmark = pytest.mark.extended
+
 REPLICAS = {"sqlite": 1, "postgresql": 2}
 PAYMENTS, DEATHS = 60, 2
 
@@ -28,7 +30,6 @@ def count_replicas(database_url: str) -> int:
     return REPLICAS[database_url.partition(":")[0]]
 
 
-@pytest.mark.extended
 async def test_payments_survive_random_deaths(
     database_url: str, tmp_path: Path, facilitator: StubFacilitator
 ) -> None:

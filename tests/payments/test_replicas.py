@@ -19,6 +19,8 @@ from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.devchain.rpc_client import call_rpc
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def facilitator(devchain: DevChain) -> Generator[StubFacilitator]:
@@ -71,7 +73,6 @@ def read_transactions(devchain: DevChain, block: int) -> list[Any]:
     return [call_rpc(devchain.rpc_url, "eth_getTransactionReceipt", mined) for mined in hashes]
 
 
-@pytest.mark.extended
 def test_burst_is_settled_by_one_transaction(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,
@@ -99,7 +100,6 @@ def test_burst_is_settled_by_one_transaction(
     assert decode_header(burst[0].headers["PAYMENT-RESPONSE"])["success"] is True
 
 
-@pytest.mark.extended
 def test_payments_of_several_buyers_are_settled_once_each(
     replicas: tuple[ApiProcess, ApiProcess],
     client: httpx.Client,

@@ -19,6 +19,8 @@ from centgate.devchain.devnet import DevChain
 from centgate.payments.settle_reasons import classify_reason
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 CENT = 10_000
 """The price of a call in base units."""
 
@@ -51,7 +53,6 @@ def _facilitator(request: pytest.FixtureRequest, devchain: DevChain) -> Generato
             yield url
 
 
-@pytest.mark.extended
 def test_payment_moves_one_cent_by_sdk_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
@@ -68,7 +69,6 @@ def test_payment_moves_one_cent_by_sdk_facilitator(
     assert (before[0] - after[0], after[1] - before[1]) == (CENT, CENT)
 
 
-@pytest.mark.extended
 def test_second_settlement_by_sdk_facilitator_is_in_doubt(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, sdk_url: str
 ) -> None:
@@ -83,7 +83,6 @@ def test_second_settlement_by_sdk_facilitator_is_in_doubt(
     assert classify_reason(second["errorReason"]) == "in_doubt"
 
 
-@pytest.mark.extended
 def test_typescript_facilitator_without_node_reports_wrong_signature(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
@@ -98,7 +97,6 @@ def test_typescript_facilitator_without_node_reports_wrong_signature(
     assert classify_reason("invalid_exact_evm_signature") == "chain_state"
 
 
-@pytest.mark.extended
 def test_typescript_facilitator_reports_failed_simulation_for_settled_payment(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, typescript_sdk: Path
 ) -> None:
@@ -116,7 +114,6 @@ def test_typescript_facilitator_reports_failed_simulation_for_settled_payment(
     assert classify_reason(second["errorReason"]) == "chain_state"
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("make", GO_REPLIES)
 async def test_go_reply_is_settlement_in_doubt(
     client: httpx.Client, facilitator: StubFacilitator, buyer: Buyer, make: Callable[[], Reply]

@@ -11,11 +11,12 @@ from served_api import run_api_process
 
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 RESOLVED = "unknown outcomes are resolved on the chain"
 LEFT = "unknown outcomes are left to the facilitator alone"
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("more", "level", "event", "nodes"),
     [

@@ -22,6 +22,8 @@ from served_api import ApiProcess, run_api_process
 
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 ENDS_WITHIN = 20.0
 AT_ONCE = 20
 
@@ -87,7 +89,6 @@ def send_during_shutdown(client: httpx.Client, payment: str) -> tuple[int, bytes
     return response.status_code, response.content
 
 
-@pytest.mark.extended
 def test_server_ends_despite_open_connections(
     tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -116,7 +117,6 @@ def test_server_ends_despite_open_connections(
     assert set(facilitator.moved.values()) == {1}
 
 
-@pytest.mark.extended
 def test_hundred_running_requests_finish_first(settings: Settings, facilitator: StubFacilitator) -> None:
     release = threading.Event()
     facilitator.usually = facilitator.reply_when_released(threading.Event(), release)

@@ -11,6 +11,8 @@ from facilitators import StubFacilitator, reply_with
 
 from centgate.payments import journal
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(autouse=True)
 def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +20,6 @@ def low_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "MAX_UNRESOLVED", 2)
 
 
-@pytest.mark.extended
 def test_new_payment_is_refused_at_unresolved_limit(
     client: httpx.Client, facilitator: StubFacilitator
 ) -> None:

@@ -186,6 +186,7 @@ async def test_heartbeat_continues_after_unexpected_error(store: FlakyStore) -> 
     assert not store.failing
 
 
+@pytest.mark.extended
 async def test_hanging_count_delays_no_heartbeat(store: FlakyStore) -> None:
     journal = open_journal_on(store)
     store.reads_hang = True

@@ -320,7 +320,7 @@ async def test_errors_with_status_200_are_failures(
 async def test_fault_is_failure_with_sentence(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault) -> None:
     upstreams.faults["alchemy"] = fault
 
-    async with open_alchemy(upstreams, tmp_path, timeout=1 if fault == "timeout" else 8) as alchemy:
+    async with open_alchemy(upstreams, tmp_path, timeout=0.3 if fault == "timeout" else 8) as alchemy:
         for asking in (
             alchemy.native_balance(1, WALLET),
             alchemy.holdings(1, WALLET),

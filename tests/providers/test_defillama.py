@@ -241,6 +241,7 @@ async def test_stale_list_is_used_with_warning(upstreams: FakeUpstreams, tmp_pat
     assert "list of protocols cannot be refreshed now" in warning
 
 
+@pytest.mark.extended
 async def test_page_of_several_megabytes_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     days = [{"date": day, "totalLiquidityUSD": day / 7} for day in range(50_000)]
     body = {

@@ -154,6 +154,7 @@ async def test_code_is_read_and_empty_if_absent(node: str, tmp_path: Path):
     assert nothing == b""
 
 
+@pytest.mark.extended
 async def test_slots_are_words(node: str, tmp_path: Path):
     (slot, held), *_ = initial_token_storage().items()
 

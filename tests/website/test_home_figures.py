@@ -52,6 +52,7 @@ def test_services_with_many_calls_give_typical_time(
     assert with_times(shop.deployment, *times).typical_milliseconds == typical
 
 
+@pytest.mark.extended
 def test_hero_shows_typical_time_if_measured(shop: ServedSite) -> None:
     shown, without = (
         render_home(with_times(shop.deployment, (3, 1240))),

@@ -11,6 +11,8 @@ from site_fixtures import open_site_fixture
 
 from centgate.website.skill import SKILL_PATH
 
+pytestmark = pytest.mark.extended
+
 PATHS = ("/llms.txt", "/paying.md", SKILL_PATH)
 
 

@@ -9,6 +9,8 @@ import pytest
 from browser_session import ServedSite
 from playwright.sync_api import Browser, Page, expect
 
+pytestmark = pytest.mark.extended
+
 SERVICE = "/services/pool-snapshot"
 DARK, LIGHT = "rgb(19, 21, 24)", "rgb(250, 248, 244)"
 

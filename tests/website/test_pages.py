@@ -60,6 +60,7 @@ def render_page(deployment: ApiSnapshot, path: str) -> str:
     return next(render_markdown(page, deployment) for page in build_pages(deployment) if page.path == path)
 
 
+@pytest.mark.extended
 def test_pages_are_small(shop: ServedSite) -> None:
     sizes = {
         file.path: len(file.content)
@@ -476,6 +477,7 @@ TEXT = ("text", "quiet", "accent", "good", "bad", "string", "number", "keyword")
 LEVELS = ("critical", "high", "medium", "low", "info", "unknown")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(
     ("shown", "ground", "ratio"),

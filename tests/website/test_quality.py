@@ -175,6 +175,7 @@ def test_preloaded_fonts_are_used(phone_visits: Visits) -> None:
     assert {path: fonts for path, fonts in phone_visits.unused_fonts.items() if fonts} == {}
 
 
+@pytest.mark.extended
 def test_pages_are_small(sources: dict[str, str]) -> None:
     sizes = {path: len(html.encode()) for path, html in sources.items()}
 

@@ -224,6 +224,7 @@ def test_pages_name_signer_only_if_api_signs(signing_site: SiteFixture) -> None:
     assert (f"{signing_site.deployment.site}/receipt.md" in signing_site.text("/paying.md")) is signs
 
 
+@pytest.mark.extended
 def test_agents_find_command_and_types(signing_site: SiteFixture) -> None:
     text = signing_site.text("/receipt.md")
 

@@ -34,6 +34,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixture]:
         yield site
 
 
+@pytest.mark.extended
 def test_no_page_names_default_price(site: SiteFixture) -> None:
     for path, file in site.files.items():
         if b"\0" in file.content or "changelog" in path:

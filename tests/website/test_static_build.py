@@ -76,6 +76,7 @@ def test_hosts_get_headers_and_404_page(shop: ServedSite, built: Path) -> None:
     assert (built / "404.html").is_file()
 
 
+@pytest.mark.extended
 def test_operator_files_are_written(shop: ServedSite, tmp_path: Path) -> None:
     own = WellKnownFile("proof.txt", "text/plain; charset=utf-8", b"proof")
 
@@ -96,6 +97,7 @@ def test_nothing_is_written_outside_folder(shop: ServedSite, tmp_path: Path, slu
     assert list(tmp_path.rglob("*")) == []
 
 
+@pytest.mark.extended
 def test_symlink_in_folder_is_refused(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
@@ -107,6 +109,7 @@ def test_symlink_in_folder_is_refused(shop: ServedSite, tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.extended
 def test_existing_files_are_kept(shop: ServedSite, tmp_path: Path) -> None:
     (tmp_path / "CNAME").write_text("site.example")
 

@@ -14,6 +14,8 @@ from centgate.errors import NoData, ProviderError
 from centgate.server import run_in_thread
 from centgate.website.payment_states import PAYMENT_STATES
 
+pytestmark = pytest.mark.extended
+
 HOSTILE = '<img src="x" onerror="document.title = \'broken in\'">'
 
 

@@ -23,6 +23,8 @@ from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import DEFAULT_PAYEE
 
+pytestmark = pytest.mark.extended
+
 BUYER = BUYER_ACCOUNTS[8]
 CENT = 10_000
 
@@ -56,7 +58,6 @@ def read_balances(chain: DevChain) -> tuple[int, int]:
     return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
-@pytest.mark.extended
 async def test_client_pays_and_gets_answer(
     connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:
@@ -75,7 +76,6 @@ async def test_client_pays_and_gets_answer(
     assert '"status":"blocked"' in result.content[0]["text"]
 
 
-@pytest.mark.extended
 async def test_invalid_arguments_cost_nothing(
     connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, wallet: x402Client
 ) -> None:

@@ -65,6 +65,7 @@ def _forward(_request: dict[str, str], status: int, _headers: dict[str, str]) ->
     return status
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("change", "drop", "reason"),
     [

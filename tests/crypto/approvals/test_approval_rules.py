@@ -302,6 +302,7 @@ def test_unread_balance_never_lowers_severity(evidence: ApprovalEvidence):
     assert SEVERITY_ORDER[after.severity] <= SEVERITY_ORDER[before.severity]
 
 
+@pytest.mark.extended
 @given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key), st.data())
 def test_order_does_not_depend_on_input_order(cases: list[ApprovalEvidence], data: st.DataObject):
     verdicts = [evaluate_approval(evidence) for evidence in cases]

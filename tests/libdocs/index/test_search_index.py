@@ -156,6 +156,7 @@ def test_first_snippet_is_cut_to_budget(tmp_path: Path) -> None:
     assert "cut" in (snippet.text or "") + (snippet.code or "")
 
 
+@pytest.mark.extended
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(topic=st.text(max_size=200), budget=st.integers(50, 5000))
 def test_any_topic_keeps_budget(library: Path, topic: str, budget: int) -> None:

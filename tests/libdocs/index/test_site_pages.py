@@ -154,6 +154,7 @@ async def test_site_named_by_start_page_is_found(
     assert (first.title, first.origin) == ("Dip a pen", "website")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", ["robots", "policy", "switch", "html", "older"])
 async def test_excluded_site_is_skipped(
     case: str, registry: PackageRegistry, site: SmallSite, tmp_path: Path

@@ -559,6 +559,7 @@ async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Pat
         await page
 
 
+@pytest.mark.extended
 async def test_missing_browser_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     renderer = Renderer(FetchPolicy(), AGENT, chromium=None)

@@ -174,6 +174,7 @@ def test_nested_sitemap_index_is_no_page() -> None:
     assert parse_sitemap(body.encode(), URL) == Sitemap()
 
 
+@pytest.mark.extended
 def test_pages_beyond_protocol_limit_are_skipped() -> None:
     assert (
         len(list_pages(render_sitemap(*(f"https://a.b/{n}" for n in range(MAX_ENTRIES + 5))))) == MAX_ENTRIES
@@ -187,6 +188,7 @@ def test_long_list_is_cut_between_lines() -> None:
     assert {len(url) for url in found} == {len(A) + 1008}
 
 
+@pytest.mark.extended
 def test_long_sitemap_is_read_to_limit() -> None:
     found = list_pages(render_sitemap(*(f"{A}/{'x' * 1000}/{n}" for n in range(20_000))))
 

@@ -108,6 +108,7 @@ def test_command_line_passes_the_example(query: str) -> None:
     assert parse_pairs(command[3:5], parse_schema(PLAIN)) == {"query": query, "limit": 3}
 
 
+@pytest.mark.extended
 @try_hostile_texts
 def test_python_passes_the_example(query: str) -> None:
     tree = ast.parse(build_codes(query)["Python"])
