@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -19,11 +19,11 @@ from journal_rows import payment_row
 from structlog.testing import capture_logs
 
 from centgate.instrumentation import NullMeter
-from centgate.payments import postgresql, queries
+from centgate.payments import postgresql, queries, statement_groups
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.postgresql import PostgresStore
-from centgate.payments.sql import UnitOfWork
-from centgate.payments.statement_groups import GROUP_TIMEOUT
+from centgate.payments.sql import ResultRow, UnitOfWork
+from centgate.payments.statement_groups import GROUP_TIMEOUT, StatementGroups
 from centgate.payments.store import JournalUnavailable
 
 pytestmark = pytest.mark.extended
@@ -103,6 +103,37 @@ async def test_waiting_statements_share_commits(
     )
     assert ({*claimed}, {*delivered}, stored) == ({True}, {True}, "150|800")
     assert (sum(commits.sizes), max(commits.sizes)) == (300, 64)
+
+
+async def test_statement_in_last_turn_of_group_is_executed(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement can arrive after the last group has ended, before the callbacks of its task are called."""
+    monkeypatch.setattr(statement_groups, "MAX_GROUPS", 1)
+    released = asyncio.Event()
+
+    @asynccontextmanager
+    async def lend_connection(*, max_wait: float) -> AsyncGenerator[Any]:
+        async with asyncio.timeout(max_wait):
+            connection = await postgresql.connect(postgres_url)
+        yield connection
+        await connection.close()
+        released.set()
+
+    groups = StatementGroups(lend_connection, NullMeter())
+
+    async def fetch_time() -> list[ResultRow]:
+        return await groups.fetch_rows(next(queries.read_time()))
+
+    async def fetch_after_release() -> list[ResultRow]:
+        await released.wait()
+        return await fetch_time()
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        last = group.create_task(fetch_after_release())
+        group.create_task(fetch_time())
+
+    assert last.result()[0]["now"] > 0
 
 
 async def test_one_of_equal_claims_in_group_gets_payment(store: PostgresStore) -> None:

@@ -45,10 +45,11 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Queue:
-    """The statements of one text that wait for the next group, and the tasks that execute groups."""
+    """The statements of one text that wait for the next group."""
 
     waiting: deque[_Waiting] = field(default_factory=deque[_Waiting])
-    tasks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    running: int = 0
+    """Number of tasks that execute groups until none waits."""
 
 
 class StatementGroups:
@@ -58,22 +59,27 @@ class StatementGroups:
         self._connect = connect
         self._meter = meter
         self._queues: dict[CompiledStatement, _Queue] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def fetch_rows(self, bound: BoundStatement) -> list[ResultRow]:
         """Execute a statement with others like it and return its rows. Raises GroupFailed."""
         queue = self._queues.setdefault(bound.statement, _Queue())
         waiting = _Waiting(bound, asyncio.get_running_loop().create_future())
         queue.waiting.append(waiting)
-        if len(queue.tasks) < MAX_GROUPS:
+        if queue.running < MAX_GROUPS:
+            queue.running += 1
             task = asyncio.create_task(self._execute_waiting(queue))
-            queue.tasks.add(task)
-            task.add_done_callback(queue.tasks.discard)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return await waiting.rows
 
     async def _execute_waiting(self, queue: _Queue) -> None:
-        while queue.waiting:
-            size = min(MAX_STATEMENTS, len(queue.waiting))
-            await self._execute_group([queue.waiting.popleft() for _ in range(size)])
+        try:
+            while queue.waiting:
+                size = min(MAX_STATEMENTS, len(queue.waiting))
+                await self._execute_group([queue.waiting.popleft() for _ in range(size)])
+        finally:  # in the turn that found none waiting: a callback of the task would be called a turn later
+            queue.running -= 1
 
     async def _execute_group(self, group: Sequence[_Waiting]) -> None:
         """Execute a group, and give each statement its rows or GroupFailed."""
@@ -89,8 +95,9 @@ class StatementGroups:
             structlog.get_logger().warning(
                 "a group of statements failed", statements=len(group), error=type(error).__name__
             )
+        finally:
             for each in group:
-                _hand_over(each, None)
+                _hand_over(each, None)  # nothing if it has its rows
 
 
 async def _fetch_group(group: Sequence[BoundStatement], connection: Any) -> list[list[ResultRow]]:

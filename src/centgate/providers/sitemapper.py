@@ -293,7 +293,7 @@ def _list_unread(
         unread.append(("unsupported", "the page itself could not be parsed"))
     if sitemaps.timed_out:
         unread.append(("timeout", _OUT_OF_TIME))
-    unread += [(each.reason, _describe_failures({url: each})) for url, each in sitemaps.failures.items()]
+    unread.extend((each.reason, _describe_failures({url: each})) for url, each in sitemaps.failures.items())
     if sitemaps.is_incomplete:
         unread.append(("too_large", _MORE_SITEMAPS))
     if ranked.left_out:
