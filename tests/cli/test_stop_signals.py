@@ -28,7 +28,8 @@ import sys, tempfile, time
 from centgate.cli.stop_signals import exit_on_stop_signals
 with exit_on_stop_signals(), tempfile.TemporaryDirectory():
     print("ready", flush=True)
-    time.sleep(60)
+    while True:
+        time.sleep(0.1)  # a signal just before a sleep begins does not end it
 """
 INTERRUPTED_CALLBACK = """
 import os, signal
