@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 
 
@@ -21,6 +22,28 @@ def run_forever() -> None:
     """Run forever, and let other threads run."""
     while True:
         time.sleep(0.01)
+
+
+def sleep(seconds: float) -> float:
+    """Use no processor time; return the time that elapsed."""
+    started = time.monotonic()
+    time.sleep(seconds)
+    return time.monotonic() - started
+
+
+def compute(seconds: float) -> float:
+    """Use this much processor time; return the time used."""
+    started = time.process_time()
+    while time.process_time() < started + seconds:
+        pass
+    return time.process_time() - started
+
+
+def run_in_thread() -> None:
+    """Compute for hours in another thread."""
+    thread = threading.Thread(target=compute, args=(10_000,))
+    thread.start()
+    thread.join()
 
 
 def hold_interpreter_lock() -> bool:

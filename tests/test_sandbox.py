@@ -67,12 +67,33 @@ async def test_task_runs_in_another_process(sandbox: Sandbox) -> None:
     assert await sandbox.run_task(5, sandboxed.worker_process_id) != os.getpid()
 
 
-@pytest.mark.parametrize("work", [sandboxed.run_forever, sandboxed.hold_interpreter_lock])
-async def test_too_slow_task_is_killed_and_next_one_runs(work: Callable[[], Any], sandbox: Sandbox) -> None:
-    with pytest.raises(TaskTimedOut, match=r"more than 0\.5 s"):
+@pytest.mark.parametrize(
+    ("work", "slowdown", "told"),
+    [
+        (sandboxed.hold_interpreter_lock, 100, r"more than 0\.5 s"),
+        (sandboxed.run_in_thread, 100, r"more than 0\.5 s"),
+        (sandboxed.run_forever, 3, r"more than 1\.5 s"),
+    ],
+)
+async def test_too_slow_task_is_killed_and_next_one_runs(
+    work: Callable[[], Any], slowdown: float, told: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.sandbox.MAX_SLOWDOWN", slowdown)
+    with pytest.raises(TaskTimedOut, match=told):
         await sandbox.run_task(0.5, work)
 
     assert await sandbox.run_task(5, sandboxed.double_number, 1) == 2
+
+
+async def test_limit_is_processor_time_of_each_task(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy machine must not end tasks that need little of it."""
+    monkeypatch.setattr("centgate.sandbox.MAX_SLOWDOWN", 100)
+    for _ in range(2):
+        assert await sandbox.run_task(0.5, sandboxed.sleep, 0.7) >= 0.7
+        assert await sandbox.run_task(0.5, sandboxed.compute, 0.35) >= 0.35
+    assert await sandbox.run_task(0.5, sandboxed.sleep, 0.7) >= 0.7
 
 
 @pytest.mark.parametrize("work", [sandboxed.allocate_too_much, sandboxed.leak_memory, sandboxed.exit_process])

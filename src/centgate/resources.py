@@ -33,6 +33,7 @@ PARSER_MODULES = (
         "trafilatura",
     ),
     *("centgate.web.sitemap.site_map", "centgate.web.sitemap.robots", "charset_normalizer"),
+    "centgate.crypto.contract.code_analysis",
 )
 BUILDER_MEGABYTES = 2048
 

@@ -10,6 +10,7 @@ import asyncio
 import multiprocessing
 import os
 import resource
+import signal
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from concurrent.futures import CancelledError as FutureCancelled
@@ -30,6 +31,11 @@ WORK_KEYS: ContextVar[tuple[str, ...]] = ContextVar("WORK_KEYS", default=())
 """For whom the current work is done, such as a payer and a site: each takes turns with the others."""
 LOWER_PRIORITY = 5
 """Niceness of the processes: requests that need no parsing come first."""
+MAX_SLOWDOWN = 10
+"""Elapsed time in which a task must get its processor time, as a multiple of it.
+
+A busy machine gives the processes little of each second, so elapsed time alone would refuse valid input.
+"""
 MAX_TASKS_PER_PROCESS = 500
 """Number of tasks after which a process is replaced, since parsers leak memory."""
 FORK_SERVER = multiprocessing.get_context("forkserver")
@@ -75,23 +81,28 @@ class Sandbox:
     ) -> T:
         """Run a function in another process and return its result; arguments and result must be picklable.
 
-        Raises TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled
-        task is killed. Tasks wait for a process in the order of `FairQueue`, by the keys of `WORK_KEYS`.
+        `timeout` is in seconds of processor time; the task may take `MAX_SLOWDOWN` times as long. Raises
+        TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled task is
+        killed. Tasks wait for a process in the order of `FairQueue`, by the keys of `WORK_KEYS`.
         """
         async with self._queue.wait_turn(WORK_KEYS.get()):
             try:
                 pool = await self._start_pool()
-                future = pool.schedule(function, args=args, kwargs=kwargs, timeout=timeout)
+                future = pool.schedule(
+                    _run_limited, args=(timeout, function, args, kwargs), timeout=timeout * MAX_SLOWDOWN
+                )
             except (RuntimeError, OSError) as error:
                 await self._replace_pool()
                 raise ProcessNotStarted("no process could be started for it") from error
             try:
                 return await asyncio.wrap_future(future)
             except FutureTimeout:
-                raise TaskTimedOut(f"it took more than {timeout:g} s") from None
+                raise TaskTimedOut(f"it took more than {timeout * MAX_SLOWDOWN:g} s") from None
             except BrokenExecutor as error:
                 raise ProcessNotStarted("no process could be started for it") from error
-            except (ProcessExpired, FutureCancelled, MemoryError):
+            except (ProcessExpired, FutureCancelled, MemoryError) as error:
+                if isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGPROF:
+                    raise TaskTimedOut(f"it took more than {timeout:g} s") from None
                 raise TaskDied("it needed more memory than it may have") from None
 
     def estimate_wait(self) -> float:
@@ -136,6 +147,17 @@ async def _stop_pool(pool: ProcessPool) -> None:
     """Stop a pool, in a thread: one that is just being started is stopped after its start."""
     await asyncio.to_thread(pool.stop)
     await asyncio.to_thread(pool.join)
+
+
+def _run_limited(
+    timeout: float, function: Callable[P, T], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> T:
+    """Run a function; the kernel ends the process, whatever it does, after that much processor time."""
+    signal.setitimer(signal.ITIMER_PROF, timeout)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _limit_process(megabytes: int, modules: tuple[str, ...]) -> None:

@@ -112,6 +112,8 @@ class CrashTest:
     """Number of crashes, by the step at which they were injected."""
     broken: int = 0
     """Requests that were interrupted by a crash."""
+    unanswered: int = 0
+    """Requests that wait for their response."""
     allowed: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 0))
     """Semaphore of purchases that may start."""
     left: int = 0
@@ -170,6 +172,7 @@ class CrashTest:
         if url is None:
             return
         purchase.tries += 1
+        self.unanswered += 1
         try:
             response = await _post(client, url, purchase)
         except httpx.ConnectError:
@@ -177,6 +180,8 @@ class CrashTest:
         except httpx.TransportError:
             self.broken += 1
             return
+        finally:
+            self.unanswered -= 1
         if response.status_code == 200:
             purchase.answer = response.content
         elif response.status_code not in (500, 502, 504) or _retry_advice(response) != "same_payment":
@@ -195,7 +200,9 @@ class CrashTest:
             dead = [replica for replica in self.replicas if replica.has_died]
             replica = self.random.choice(dead or self.replicas)
             moment = portion * number + self.random.randrange(portion)
-            while not replica.has_died and self.left < moment:  # noqa: ASYNC110 - a crash has no event
+            while not replica.has_died and (  # noqa: ASYNC110 - a crash has no event
+                self.left < moment or (self.left < portion * (number + 1) and not self.unanswered)
+            ):
                 await asyncio.sleep(0.005)
             self.deaths[(replica.fault if replica.has_died else None) or ANY_MOMENT] += 1
             await replica.kill()

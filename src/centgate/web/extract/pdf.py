@@ -19,7 +19,7 @@ from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, Doc
 MAX_PAGES = 200
 MAX_CHARACTERS = 400_000
 MAX_SECONDS = 3.0
-"""Seconds after which no further page is started."""
+"""Seconds of processor time after which no further page is started."""
 _HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 _SPACES = re.compile(r"[ \t\xa0]+")
 
@@ -59,9 +59,9 @@ def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
 
 
 def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
-    deadline, remaining = time.monotonic() + MAX_SECONDS, MAX_CHARACTERS
+    deadline, remaining = time.process_time() + MAX_SECONDS, MAX_CHARACTERS
     for number in range(min(count, MAX_PAGES)):
-        if time.monotonic() > deadline or remaining <= 0:
+        if time.process_time() > deadline or remaining <= 0:
             return
         text = _extract_page_text(reader, number)[:remaining]
         remaining -= len(text)
