@@ -5,6 +5,7 @@ Read, verify, require configured, require available, claim, settle, run the serv
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -38,6 +39,7 @@ from centgate.payments.authorization import SIGNATURE_REASON, Payment
 from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
 from centgate.payments.gate import encode_receipt_header
 from centgate.payments.redemption import build_redeemed_payment
+from centgate.payments.singleflight import interruption_error
 from centgate.payments.wallet_payments import OwnPayment
 from centgate.request_body import is_probe, parse_request
 from centgate.runtime import Runtime
@@ -218,7 +220,7 @@ async def fulfil(
 
 @contextmanager
 def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: str) -> Generator[None]:
-    """Convert an unexpected exception to InternalError with the state of the payment.
+    """Convert an unexpected exception, and the end of the server, to InternalError with the payment's state.
 
     The only place besides the outermost middleware that catches everything: the buyer may have paid, and
     needs a response that says so.
@@ -227,6 +229,8 @@ def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: st
         yield
     except CentgateError:
         raise
+    except asyncio.CancelledError:
+        raise interruption_error(build_note(claim.state, claim.transaction)) from None
     except Exception as error:
         structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
         note = build_note(claim.state, claim.transaction)

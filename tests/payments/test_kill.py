@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,6 +128,34 @@ def test_request_cut_off_by_shutdown_can_be_resent(
     with run_server(tmp_path / "journal.db", facilitator) as (_, client):
         assert refused.json()["error"]["details"]["payment"]["retry"] == "same_payment"
         assert pay_until_answered(client, payment).json()["data"]["status"] == "blocked"
+    assert list(facilitator.moved.values()) == [1]
+
+
+@pytest.mark.extended
+def test_request_cut_off_during_service_says_settled(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    path, body = "/services/crawler/search", {"query": "uniswap docs"}
+    with socket.create_server(("127.0.0.1", 0)) as upstream:  # it accepts connections and says nothing
+        settings = {
+            "CENTGATE_BRAVE_KEY": "key",
+            "CENTGATE_BRAVE_URL": f"http://127.0.0.1:{upstream.getsockname()[1]}",
+            "CENTGATE_BRAVE_TIMEOUT": "25",
+        }
+        with run_server(tmp_path / "journal.db", facilitator, **settings) as (process, client):
+            payment = sign_payment(client, buyer, path, body)
+            with ThreadPoolExecutor() as pool:
+                paid = pool.submit(pay, client, payment, path, body)
+                with upstream.accept()[0]:
+                    process.terminate()
+                    answer = paid.result()
+            process.wait(PATIENCE)
+
+    note = answer.json()["error"]["details"]["payment"]
+    assert answer.status_code == 500
+    assert (note["state"], note["charged"], note["retry"]) == ("settled", True, "same_payment")
+    assert note["transaction"]
+    assert answer.headers["Retry-After"]
     assert list(facilitator.moved.values()) == [1]
 
 

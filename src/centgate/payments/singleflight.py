@@ -88,6 +88,8 @@ class SingleFlight:
         problem: Exception | None = None
         try:
             answer = await work()
+        except asyncio.CancelledError:
+            problem = interruption_error(PaymentNote("in_flight", charged=False, retry="same_payment"))
         except Exception as error:  # noqa: BLE001 - raised in the requests
             problem = error
         finally:
@@ -109,32 +111,46 @@ class SingleFlight:
             await asyncio.wait(unfinished, timeout=CANCEL_TIMEOUT)
 
 
+def interruption_error(note: PaymentNote) -> InternalError:
+    """Return the error for work that the end of the server interrupts; `note` is the payment's state."""
+    return InternalError(
+        "the server is stopping before the answer is complete; send the same payment again",
+        payment=note,
+        retry_after=RETRY_AFTER,
+    )
+
+
 async def _await_result(flight: _Flight) -> StoredAnswer:
-    """Return the result of the work. Raises InternalError if the server stops first."""
+    """Return the result of the work.
+
+    A server that stops cancels requests some seconds before `drain` ends their work: until then there may be
+    an answer, and after it the work's error tells the state of the payment.
+    """
+    try:
+        return await _wait(flight)
+    except asyncio.CancelledError:
+        if flight.task.done():
+            raise
+        return await _wait(flight)
+
+
+def _wait(flight: _Flight) -> asyncio.Future[StoredAnswer]:
+    """Return a new future for the result of the work."""
     result: asyncio.Future[StoredAnswer] = asyncio.get_running_loop().create_future()
     flight.waiting.append(result)
-    try:
-        return await result
-    except asyncio.CancelledError:
-        raise InternalError(
-            "the server is stopping before the payment is complete; send the same payment again",
-            payment=PaymentNote("in_flight", charged=False, retry="same_payment"),
-            retry_after=RETRY_AFTER,
-        ) from None
+    return result
 
 
 def _hand_over(
     request: asyncio.Future[StoredAnswer], answer: StoredAnswer | None, problem: Exception | None
 ) -> None:
-    """Give the result of the work to a request that waits for it; without one, the work was cancelled."""
+    """Give the result of the work to a request that waits for it."""
     if request.done():  # the request was cancelled
         return
     if answer is not None:
         request.set_result(answer)
     elif problem is not None:
         request.set_exception(problem)
-    else:
-        request.cancel()
 
 
 def _flight_keys(payment: Payment, order: RequestBinding) -> list[FlightKey]:
