@@ -154,6 +154,10 @@ class RequestTrace:
             entry["status"] = status
         entry.update(more)
 
+    def mark_no_data(self, name: str) -> None:
+        """Record that what provider `name` answered has nothing about the subject of the request."""
+        self.providers[name]["status"] = "no_data"
+
     def add_warning(self, sentence: str) -> None:
         """Add a warning: a sentence about a degraded answer, for people and agents."""
         if sentence not in self.warnings:

@@ -17,6 +17,9 @@ from centgate.errors import Issue
 
 T = TypeVar("T")
 
+NON_BLANK = r"\S"
+"""Pattern of a text with a non-blank character; upstreams know nothing by a blank name or query."""
+
 
 def to_camel_case(name: str) -> str:
     """Convert a Python name to camelCase; digits do not start a word: `volume24h_usd` is `volume24hUsd`."""

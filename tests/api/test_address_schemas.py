@@ -52,6 +52,14 @@ ADDRESSES = (
     "münchen.de./?",
     "_xy",
     "-.東京",
+    "http://1.2.3.4/login",
+    "https://user:password@example.com:65535/x?y#z",
+    "http://[::1]/",
+    "[2001:db8::1]:80",
+    "wss://example.com",
+    "https://مثال.إختبار/",
+    "हिन्दी.भारत",
+    "ไทย.com",
 )
 NO_ADDRESSES = (
     "a b.com",
@@ -61,7 +69,10 @@ NO_ADDRESSES = (
     "a|b.com",
     "://x",
     "[::1",
+    "[1::2::3]",
     "...",
+    "https://example.com:65536/",
+    "1.2.3.256",
 )
 
 

@@ -13,6 +13,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.core.result import Ok
 from schemathesis.pytest.lazy import get_all_tests
+from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
@@ -86,8 +87,12 @@ def remove_pattern_lengths(schema: Any) -> Any:
 
 
 def validate_responses(case: schemathesis.Case[Any], reader: httpx.Client) -> None:
-    """Send one generated request and validate the response."""
-    case.call_and_validate(base_url=str(reader.base_url))
+    """Send one generated request and validate the response.
+
+    An empty object is no invalid request but asks for the terms of payment.
+    """
+    excluded = [negative_data_rejection] if case.body == {} else []
+    case.call_and_validate(base_url=str(reader.base_url), excluded_checks=excluded)
 
 
 @pytest.mark.parametrize("path", DOCUMENT["paths"])

@@ -643,7 +643,7 @@ EXA_KEY = "exa-0123456789abcdef"
 UNKNOWN = "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
 STANDS_IN = (
     "a fallback source was used: the links are from Exa's web search, and no source confirms that they are "
-    "the protocol's"
+    "the protocol's; nothing else about it is known"
 )
 
 
@@ -684,7 +684,7 @@ def test_web_search_links_replace_unknown_protocol(
         ],
     }
     assert answer["warnings"] == [UNKNOWN, STANDS_IN]
-    assert source_statuses(response) == {"defillama": ("primary", "ok"), "exa": ("fallback", "ok")}
+    assert source_statuses(response) == {"defillama": ("primary", "no_data"), "exa": ("fallback", "ok")}
     validator: Any = Draft202012Validator(protocol_context.output_schema)
     validator.validate(answer["data"])
 

@@ -12,10 +12,10 @@ from centgate.providers.brave import Brave
 from centgate.providers.firecrawl import Firecrawl
 from centgate.providers.searxng import SearXNG
 from centgate.providers.siteindex import SiteIndex
-from centgate.schema import Data, RefusedOptions, StrictRequest
+from centgate.schema import NON_BLANK, Data, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.web import page_fields
-from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
+from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link
 from centgate.web.results import Hit
 
 

@@ -11,9 +11,9 @@ from centgate.libdocs.libraries import DocumentedLibrary
 from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
-from centgate.schema import Data, RefusedOptions, StrictRequest
+from centgate.schema import NON_BLANK, Data, RefusedOptions, StrictRequest
 from centgate.service import service
-from centgate.web.fields import NON_BLANK, NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
+from centgate.web.fields import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
 MAX_LIBRARIES = 5
 

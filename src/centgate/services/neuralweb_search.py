@@ -13,11 +13,10 @@ from centgate.providers.brave import Brave
 from centgate.providers.exa import Exa
 from centgate.providers.searxng import SearXNG
 from centgate.providers.siteindex import SiteIndex
-from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
+from centgate.schema import NON_BLANK, Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.web import page_fields
 from centgate.web.fields import (
-    NON_BLANK,
     NOT_INSTRUCTIONS,
     READING_OPTIONS,
     SEARCH_FILTERS,

@@ -15,14 +15,30 @@ from centgate.providers.phishinglist import PhishingList
 from centgate.schema import Data, Request, hide_rule
 from centgate.service import service
 
-_LETTERS = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u038e-\u03a1\u03a3-\u03ce\u0400-\u0481\u048a-\u04ff" + (
-    "\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3"
+_LETTERS = (
+    "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u038e-\u03a1\u03a3-\u03ce\u0400-\u0481\u048a-\u04ff"
+    + ("\u0905-\u0939\u0e01-\u0e30\u0e40-\u0e46\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3")
 )
-"""Letters that are valid anywhere in a host: Latin, Greek, Cyrillic, kana, Han and Hangul (UTS 46)."""
+"""Letters that are valid anywhere in a host: Latin, Greek, Cyrillic, Devanagari, Thai, kana, Han and Hangul
+(UTS 46).
+"""
+_MARKS = "\u093e-\u094d\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+"""Vowel signs and tones, which begin no label."""
+_RIGHT_TO_LEFT = "\u05d0-\u05ea\u0621-\u063a\u0641-\u064a"
+"""Hebrew and Arabic letters; a label of these alone is valid beside Latin letters (RFC 5893)."""
+_NAME = rf"([0-9{_LETTERS}-][0-9{_LETTERS}{_MARKS}-]*\.)*[{_LETTERS}][0-9{_LETTERS}{_MARKS}-]*\.?"
+_RIGHT_TO_LEFT_NAME = rf"([{_RIGHT_TO_LEFT}]+\.)+([{_RIGHT_TO_LEFT}]+|[A-Za-z]+)"
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"({_BYTE}\.){{3}}{_BYTE}"
+_GROUP = "[0-9A-Fa-f]{1,4}"
+_IPV6 = (
+    rf"\[(({_GROUP}:){{7}}{_GROUP}|::({_GROUP}(:{_GROUP}){{0,5}})?|({_GROUP}:){{1,3}}(:{_GROUP}){{1,4}})\]"
+)
+_PORT = "[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 READABLE_ADDRESS_RULE = hide_rule(
     {
-        "pattern": rf"^([hH][tT][tT][pP][sS]?://)?([A-Za-z0-9_{_LETTERS}-]+\.)*"
-        rf"[A-Za-z_{_LETTERS}][A-Za-z0-9_{_LETTERS}-]*\.?(:[0-9]{{1,4}})?([/?#]|$)"
+        "pattern": rf"^(([hH][tT][tT][pP]|[wW][sS])[sS]?://([A-Za-z0-9._~-]+(:[A-Za-z0-9._~-]*)?@)?)?"
+        rf"({_NAME}|{_RIGHT_TO_LEFT_NAME}|{_IPV4}|{_IPV6})(:({_PORT}))?([/?#]|$)"
     },
     value_type="string",
 )

@@ -30,7 +30,7 @@ from centgate.provider import GapFallback, Primary, RequestTrace
 from centgate.providers.defillama import DefiLlama, FlowTotals
 from centgate.providers.exa import Exa
 from centgate.sanitize import clean_line
-from centgate.schema import Data, Request, to_camel_case
+from centgate.schema import NON_BLANK, Data, Request, to_camel_case
 from centgate.service import service
 
 MAX_NAME_LENGTH = 100
@@ -47,6 +47,7 @@ class ProtocolContextRequest(Request):
     protocol: str = Field(
         min_length=1,
         max_length=MAX_NAME_LENGTH,
+        pattern=NON_BLANK,
         description="A directory slug (`aave-v3`) or a human name (`Aave V3`).",
     )
 
@@ -341,6 +342,7 @@ async def _find_protocol(query: str, defillama: DefiLlama) -> DefiProtocol:
         raise page
     suggestions = suggest_slugs(directory, query)
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
+    defillama.trace.mark_no_data(defillama.info.name)
     raise defillama.no_data(f"no protocol named {clean_line(query) or 'like this'}{hint}")
 
 
@@ -359,7 +361,7 @@ async def _search_web(query: str, missing: NoData | ProviderUnconfigured, exa: E
     exa.trace.add_warning(missing.message)
     exa.trace.add_warning(
         f"a fallback source was used: the links are from {exa.info.label}'s web search, and no source "
-        "confirms that they are the protocol's"
+        "confirms that they are the protocol's; nothing else about it is known"
     )
     return ProtocolContext(
         name=name,

@@ -115,6 +115,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
           "description": "A directory slug (`aave-v3`) or a human name (`Aave V3`); 1 to 100 characters.",
           "maxLength": 100,
           "minLength": 1,
+          "pattern": "\\S",
           "type": "string"
         }
       },
