@@ -18,6 +18,7 @@ from centgate.signing.assets import USDC, Asset
 BASE = {"network": "eip155:8453", "payTo": "0xCeCecececECecEcEcececECECeCECeCEcECececE"}
 POLYGON = {"network": "eip155:137", "payTo": "0xD0D0D0d0D0D0d0d0d0d0D0d0d0D0d0d0d0D0D0d0".lower()}
 OTHER = "0x1111111111111111111111111111111111111111"
+SEPOLIA = {"network": "eip155:11155111", "payTo": OTHER, "asset": OTHER, "name": "USDC"}
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +128,7 @@ def test_both_forms_together_are_refused(name: str) -> None:
         ('[{"network": "eip155:8453", "payTo": "0x1", "payTo": "0x2"}]', "'payTo' is there twice"),
         ([BASE, {**BASE, "payTo": OTHER}], "entry 2: the token"),
         ([BASE, {"network": "eip155:84532", "payTo": OTHER}], "test networks (eip155:84532) and networks"),
+        ([BASE, SEPOLIA], "test networks (eip155:11155111) and networks"),
         ([BASE] * (MAX_TOKENS + 1), f"{MAX_TOKENS + 1} entries are too many: at most {MAX_TOKENS}"),
         ([{**BASE, "asset": OTHER, "name": "D" * 81}], "longer than 80 characters"),
     ],

@@ -38,9 +38,9 @@ MAX_KEYS = 100_000
 """Maximum number of buckets of each kind: about 20 MB."""
 WRONG_REQUESTS = 10
 """Requests per minute from one address that may present a payment made for a different request."""
-RERUNS_PER_MINUTE, RERUNS_BURST = 6, 30
+RERUNS_PER_MINUTE, RERUNS_BURST = 0.2, 10
 """Runs of a service for one settled payment that was not answered: otherwise a cent would buy any number of
-calls to providers.
+calls to providers, some of which bill the operator also for pages that cannot be read.
 """
 REFUSED_COST = 10
 """Tokens for a request whose payment the facilitator refused, or whose signature made nodes look for a

@@ -282,12 +282,12 @@ def test_runs_of_settled_payment_are_limited(
     client = start_limited(providers=providers, pinned=("pool-snapshot=dexscreener",), free_per_minute=free)
     payment = sign_payment(client, buyer, POOL, TOKEN)
 
-    responses = [pay(client, payment, POOL, TOKEN) for _ in range(33)]
+    responses = [pay(client, payment, POOL, TOKEN) for _ in range(13)]
 
-    assert [response.status_code for response in responses] == [502] * 31 + [429] * 2
+    assert [response.status_code for response in responses] == [502] * 11 + [429] * 2
     note = payment_note(responses[-1])
     assert (note["state"], note["charged"], note["retry"]) == ("settled", True, "same_payment")
-    assert int(responses[-1].headers["Retry-After"]) <= 10
+    assert int(responses[-1].headers["Retry-After"]) <= 300
 
 
 def send_wrong_requests(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:

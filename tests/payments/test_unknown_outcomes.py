@@ -125,6 +125,17 @@ def test_buyer_is_asked_for_same_payment(served_api: ServedApi, buyer: Buyer, re
     _check_open(response, 502, "provider_error")
 
 
+def test_reason_of_facilitator_is_one_visible_line(served_api: ServedApi, buyer: Buyer) -> None:
+    served_api.facilitator.next = [refuse_openly("odd\r\n\x1b[31m\u202ereason " + "x" * 500)]
+
+    message = pay(served_api.client, sign_payment(served_api.client, buyer)).json()["error"]["message"]
+
+    assert message.isprintable()
+    assert message.isascii() or "\u2026" in message
+    assert "odd [31mreason" in message
+    assert len(message) < 250
+
+
 @each_reply
 def test_settled_payment_is_served_once(served_api: ServedApi, buyer: Buyer, reply: Reply) -> None:
     payload = sign_payload(served_api.client, buyer)

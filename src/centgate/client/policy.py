@@ -7,20 +7,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from centgate.client.caps import PER_CALL_OPTION
-from centgate.signing.assets import NETWORK_ID, TEST_NETWORKS, USDC, Asset
+from centgate.signing.assets import NETWORK_ID, USDC, Asset
 from centgate.signing.evm import parse_address, to_checksum_address
 
 DEFAULT_CONCURRENCY = 4
 """Default number of calls of `map` at work at once."""
 DEFAULT_LIMIT = 20
 """Default number of payments on a page."""
+DEFAULT_NETWORKS = frozenset({"eip155:31337", "eip155:84532"})
+"""Default networks of a client, without real money: a local node, and Base Sepolia."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """Payment policy: exceptions from the default rules."""
 
-    networks: frozenset[str] = TEST_NETWORKS
+    networks: frozenset[str] = DEFAULT_NETWORKS
     """Networks (CAIP-2) to pay on, in addition to those of `assets`. The default is test networks only."""
     assets: Mapping[str, Asset] = field(default_factory=dict[str, Asset])
     """Dollar tokens by network, instead of Circle's USDC."""
@@ -40,7 +42,7 @@ class Allowed:
     def with_networks(self, networks: Iterable[str]) -> Allowed:
         """Return a copy with these networks instead. Raises ValueError for an unknown network."""
         names = frozenset((networks,) if isinstance(networks, str) else networks)
-        for name in sorted(names - USDC.keys() - TEST_NETWORKS - self.assets.keys()):
+        for name in sorted(names - USDC.keys() - DEFAULT_NETWORKS - self.assets.keys()):
             raise ValueError(f"this client cannot pay on network {name[:40]!r}; supported: {', '.join(USDC)}")
         return replace(self, networks=names)
 

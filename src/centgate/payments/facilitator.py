@@ -19,6 +19,7 @@ from centgate.payments.extension_responses import DirectoryResponses
 from centgate.payments.facilitator_http import FacilitatorPool, NoResponse, NotConnected
 from centgate.payments.settle_reasons import classify_reason
 from centgate.payments.tables import OpenCause
+from centgate.sanitize import clean_line
 from centgate.settings import FacilitatorAccount
 
 FACILITATOR_NAME = "facilitator"
@@ -217,7 +218,7 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
     certainty = classify_reason(response.reason)
     is_certain = status < 500 and _is_about(payment, response) and not response.names_transaction
     if certainty == "in_doubt" or not is_certain:
-        reason = response.reason[:MAX_REASON] or "no reason given"
+        reason = clean_line(response.reason, MAX_REASON) or "no reason given"
         message = f"the facilitator left the settlement unresolved: {reason}"
         return SettlementUnknown("error", message, response.hash, reason)
     return SettlementRefused(response.reason, certainty)
@@ -261,7 +262,7 @@ def _interpret_success(payment: Payment, response: _SettleResponse) -> Settlemen
             "error", "the facilitator's response is about another payment", response.hash
         )
     if response.reason or response.is_invalid:
-        message = f"the facilitator's success contradicts itself: {response.reason[:MAX_REASON]}"
+        message = f"the facilitator's success contradicts itself: {clean_line(response.reason, MAX_REASON)}"
         return SettlementUnknown("error", message, response.hash)
     if not response.names_transaction or not _TRANSACTION_ID.fullmatch(response.transaction):
         return SettlementUnknown("error", "the facilitator named no transaction")

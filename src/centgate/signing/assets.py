@@ -31,8 +31,47 @@ USDC: Mapping[str, Asset] = {
 }
 """Circle's USDC by network (CAIP-2). The domain name differs by chain; signatures for a wrong one fail."""
 
-TEST_NETWORKS = frozenset({"eip155:31337", "eip155:84532"})
-"""Networks whose tokens have no value: the default id of a local node, and Base Sepolia."""
+_TEST_CHAINS: Mapping[int, str] = {
+    1337: "local node",
+    31337: "local node",
+    51: "Apothem",
+    97: "BNB Smart Chain Testnet",
+    300: "ZKsync Sepolia",
+    919: "Mode Testnet",
+    998: "Hyperliquid EVM Testnet",
+    1301: "Unichain Sepolia",
+    1328: "Sei Testnet",
+    1946: "Soneium Minato",
+    2442: "Polygon zkEVM Cardona",
+    4002: "Fantom Testnet",
+    4801: "World Chain Sepolia",
+    10143: "Monad Testnet",
+    10200: "Gnosis Chiado",
+    11124: "Abstract Testnet",
+    17000: "Holesky",
+    43113: "Avalanche Fuji",
+    44787: "Celo Alfajores",
+    50312: "Somnia Testnet",
+    57054: "Sonic Blaze Testnet",
+    59141: "Linea Sepolia",
+    64165: "Sonic Testnet",
+    80002: "Polygon Amoy",
+    80069: "Berachain Bepolia",
+    84532: "Base Sepolia",
+    98867: "Plume Testnet",
+    421614: "Arbitrum Sepolia",
+    534351: "Scroll Sepolia",
+    560048: "Hoodi",
+    763373: "Ink Sepolia",
+    5042002: "Arc Testnet",
+    11142220: "Celo Sepolia",
+    11155111: "Sepolia",
+    11155420: "OP Sepolia",
+    168587773: "Blast Sepolia",
+}
+"""Public test chains, by chain id (EIP-155); ids and names as in viem's chain definitions."""
+TEST_NETWORKS = frozenset(f"eip155:{chain_id}" for chain_id in _TEST_CHAINS)
+"""Networks whose tokens have no value."""
 
 
 def is_test_network(network: str) -> bool:

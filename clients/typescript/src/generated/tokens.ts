@@ -44,5 +44,5 @@ export const USDC: Readonly<Record<string, Asset>> = {
   }
 };
 
-/** Networks whose tokens have no value: a local node, and Base Sepolia. */
+/** Default networks of a client, without real money: a local node, and Base Sepolia. */
 export const TEST_NETWORKS: readonly string[] = ["eip155:31337", "eip155:84532"];
