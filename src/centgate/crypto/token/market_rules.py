@@ -75,7 +75,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "no_pair",
         "high",
         "pairs on exchanges",
-        "No exchange has a pair of it on this chain, so there is nowhere to sell it.",
+        "No exchange index that answered lists a pair of it on this chain: no place to sell it is known.",
         lambda evidence: evidence.has_no_pair,
         ("liquidity:pairs", "goplus:is_in_dex"),
     ),

@@ -23,7 +23,7 @@ GAP_RULES: tuple[TokenRule, ...] = (
         "not_simulated",
         "medium",
         "a simulated sale",
-        "No sale could be simulated on a pair with money, on a chain where this is usually possible.",
+        "No source that was asked could simulate a sale on a pair with money.",
         lambda evidence: evidence.is_simulation_expected and not evidence.has_sale_result,
         (
             "honeypotis:simulationSuccess",
