@@ -197,17 +197,17 @@ def test_pods_run_without_privileges(kind: str) -> None:
 
 
 def test_replica_has_enough_time_to_stop() -> None:
-    from centgate.runtime import DRAIN_SECONDS
+    from centgate.runtime import DRAIN_SECONDS, STOP_DELAY_SECONDS
     from centgate.server import SHUTDOWN_SECONDS
+
+    stop_seconds = STOP_DELAY_SECONDS + SHUTDOWN_SECONDS + DRAIN_SECONDS
 
     pod = list_pods()["Deployment"]
     pause = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
 
-    assert pod["terminationGracePeriodSeconds"] >= pause + SHUTDOWN_SECONDS + DRAIN_SECONDS
-    assert (
-        int(load_compose()["services"]["centgate"]["stop_grace_period"].removesuffix("s"))
-        >= SHUTDOWN_SECONDS + DRAIN_SECONDS
-    )
+    assert pod["terminationGracePeriodSeconds"] >= pause + stop_seconds
+    grace = load_compose()["services"]["centgate"]["stop_grace_period"]
+    assert int(grace.removesuffix("s")) >= stop_seconds
 
 
 def test_kustomization_has_everything_but_the_example() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+import signal
+import threading
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from centgate.cache.redis_responses import SharedResponses
@@ -48,6 +51,8 @@ from centgate.settings import Settings, price_variable
 if TYPE_CHECKING:
     from centgate.cache.redis import SharedRedis
 
+STOP_DELAY_SECONDS = 3
+"""Maximum seconds for which a server with payments in progress accepts connections after a stop signal."""
 DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
 WALLET_READS = 4
@@ -193,7 +198,8 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 upkeep.start()
                 late_imports = asyncio.create_task(_import_late_modules())
                 try:
-                    yield runtime
+                    with _delay_stop(runtime.single_flight):
+                        yield runtime
                 finally:
                     drained = runtime.single_flight.drain(DRAIN_SECONDS)
                     late_imports.cancel()
@@ -204,6 +210,43 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await journal.deregister()
                     await store.close()
+
+
+@contextmanager
+def _delay_stop(single_flight: SingleFlight) -> Generator[None]:
+    """Delay the effect of the first SIGTERM or SIGINT in the block while payments are in progress.
+
+    Meanwhile `/readyz` is 503, and connections are accepted: a load balancer learns that new requests belong
+    elsewhere, before one is refused. A second signal has its effect at once.
+    """
+    if threading.current_thread() is not threading.main_thread():  # another thread gets no signals
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    replaced = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
+    ours = {each: handler for each, handler in replaced.items() if callable(handler)}
+    tasks = set[asyncio.Task[None]]()
+
+    def restore() -> None:
+        for each, handler in ours.items():
+            if signal.getsignal(each) is begin:
+                signal.signal(each, handler)
+
+    def begin(number: int, _frame: FrameType | None) -> None:
+        restore()
+        single_flight.draining = True
+        loop.call_soon_threadsafe(lambda: tasks.add(loop.create_task(stop_later(number))))
+
+    async def stop_later(number: int) -> None:
+        await single_flight.wait_running(STOP_DELAY_SECONDS)
+        signal.raise_signal(number)
+
+    for each in ours:
+        signal.signal(each, begin)
+    try:
+        yield
+    finally:
+        restore()
 
 
 async def _import_late_modules() -> None:

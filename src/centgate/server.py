@@ -27,8 +27,9 @@ KEEP_ALIVE_SECONDS = 75
 """Keep-alive timeout in seconds: longer than that of proxies and clients, otherwise a request would sometimes
 be sent on a connection that is just being closed.
 """
-SHUTDOWN_SECONDS = 8
-"""Seconds for open connections to finish after SIGTERM; payments without one then get `DRAIN_SECONDS`.
+SHUTDOWN_SECONDS = 5
+"""Seconds for open connections to finish, after `STOP_DELAY_SECONDS` at most; payments without one then get
+`DRAIN_SECONDS`.
 
 Together, even if the database does not respond, less than 20 s. Payments interrupted by SIGKILL are
 reconciled later.

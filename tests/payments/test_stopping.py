@@ -117,6 +117,46 @@ def test_server_ends_despite_open_connections(
     assert set(facilitator.moved.values()) == {1}
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_stopped_server_with_running_payment_is_unready(
+    tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer, workers: str
+) -> None:
+    release = threading.Event()
+    facilitator.usually = facilitator.reply_when_released(threading.Event(), release)
+    with (
+        run_api_process(build_settings(tmp_path, facilitator.url), WORKERS=workers) as process,
+        open_client(process) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        assert client.get("/readyz").status_code == 200
+        (payment,) = _sign_payments(client, buyer, 1)
+        paid = pool.submit(pay, client, payment)
+        _wait_until(lambda: facilitator.settle_calls == 1)
+        with terminate(process):
+            _wait_until(lambda: client.get("/readyz").status_code == 503)
+            release.set()
+        assert paid.result().status_code == 200
+
+
+def test_second_signal_loses_no_payment(tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer) -> None:
+    release = threading.Event()
+    facilitator.usually = facilitator.reply_when_released(threading.Event(), release)
+    with (
+        run_api_process(build_settings(tmp_path, facilitator.url)) as process,
+        open_client(process) as client,
+        ThreadPoolExecutor() as pool,
+    ):
+        (payment,) = _sign_payments(client, buyer, 1)
+        paid = pool.submit(pay, client, payment)
+        _wait_until(lambda: facilitator.settle_calls == 1)
+        with terminate(process):
+            _wait_until(lambda: client.get("/readyz").status_code == 503)
+            process.popen.terminate()
+            _wait_until(lambda: is_refused(process.url))
+            release.set()
+        assert paid.result().status_code == 200
+
+
 def test_hundred_running_requests_finish_first(settings: Settings, facilitator: StubFacilitator) -> None:
     release = threading.Event()
     facilitator.usually = facilitator.reply_when_released(threading.Event(), release)

@@ -98,13 +98,15 @@ class SingleFlight:
             for request in flight.waiting:
                 _hand_over(request, answer, problem)
 
+    async def wait_running(self, max_wait: float) -> set[asyncio.Task[None]]:
+        """Wait for the work that runs now; return what is unfinished after `max_wait` seconds."""
+        tasks = {flight.task for flight in self._flights.values()}
+        return (await asyncio.wait(tasks, timeout=max_wait))[1] if tasks else set()
+
     async def drain(self, max_wait: float) -> None:
         """Wait for running work, then cancel it; cancelled payments stay resolvable in the journal."""
         self.draining = True
-        tasks = {flight.task for flight in self._flights.values()}
-        if not tasks:
-            return
-        _, unfinished = await asyncio.wait(tasks, timeout=max_wait)
+        unfinished = await self.wait_running(max_wait)
         for task in unfinished:
             task.cancel()
         if unfinished:
@@ -127,14 +129,14 @@ async def _await_result(flight: _Flight) -> StoredAnswer:
     an answer, and after it the work's error tells the state of the payment.
     """
     try:
-        return await _wait(flight)
+        return await _request_result(flight)
     except asyncio.CancelledError:
         if flight.task.done():
             raise
-        return await _wait(flight)
+        return await _request_result(flight)
 
 
-def _wait(flight: _Flight) -> asyncio.Future[StoredAnswer]:
+def _request_result(flight: _Flight) -> asyncio.Future[StoredAnswer]:
     """Return a new future for the result of the work."""
     result: asyncio.Future[StoredAnswer] = asyncio.get_running_loop().create_future()
     flight.waiting.append(result)

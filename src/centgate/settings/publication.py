@@ -35,5 +35,7 @@ class PublicationSettings(SettingsGroup):
         "directories that verify the owner of a domain.",
     )
     allowed_origins: CommaList = Field(
-        default=("*",), description="Allowed browser origins (CORS), separated by commas; * for all."
+        default=("*",),
+        description="Allowed browser origins (CORS), separated by commas; * for all. `/mcp` is open to pages "
+        "of other origins only if these are named.",
     )
