@@ -410,6 +410,7 @@ def test_printed_environment_of_dev_pays(start: Start, tmp_path: Path) -> None:
 def test_printed_environment_of_dev_finds_journal(start: Start) -> None:
     running = start("dev", "--port", "0")
     settings = read_export(running, "CENTGATE_DATABASE_URL")
+    assert httpx.get(f"{running.url}/readyz").status_code == 200  # now there is a journal
 
     listed = run_command("payments", "list", **settings)
     checked = run_command("doctor", "--only", "facilitator", "--only", "token", **settings)
@@ -427,6 +428,7 @@ def test_printed_environment_replaces_payments_of_operator(start: Start) -> None
     }
     running = start("dev", "--port", "0", **own)
     settings = read_export(running, "CENTGATE_DATABASE_URL")
+    assert httpx.get(f"{running.url}/readyz").status_code == 200  # now there is a journal
 
     listed = run_command("payments", "list", **(own | settings))
     checked = run_command("doctor", "--only", "facilitator-fallback", "--json", **(own | settings))

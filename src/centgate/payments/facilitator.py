@@ -191,6 +191,11 @@ class _SettleResponse:
     amount: str
 
     @property
+    def plain_reason(self) -> str:
+        """The reason as one visible line: a stranger's text."""
+        return clean_line(self.reason, MAX_REASON) or "no reason given"
+
+    @property
     def names_transaction(self) -> bool:
         """True if it names a transaction in any form, for example by an id of the facilitator's own."""
         return not _NO_TRANSACTION.fullmatch(self.transaction)
@@ -218,9 +223,8 @@ def interpret_response(payment: Payment, status: int, content: bytes) -> Settlem
     certainty = classify_reason(response.reason)
     is_certain = status < 500 and _is_about(payment, response) and not response.names_transaction
     if certainty == "in_doubt" or not is_certain:
-        reason = clean_line(response.reason, MAX_REASON) or "no reason given"
-        message = f"the facilitator left the settlement unresolved: {reason}"
-        return SettlementUnknown("error", message, response.hash, reason)
+        message = f"the facilitator left the settlement unresolved: {response.plain_reason}"
+        return SettlementUnknown("error", message, response.hash, response.plain_reason)
     return SettlementRefused(response.reason, certainty)
 
 
@@ -262,7 +266,7 @@ def _interpret_success(payment: Payment, response: _SettleResponse) -> Settlemen
             "error", "the facilitator's response is about another payment", response.hash
         )
     if response.reason or response.is_invalid:
-        message = f"the facilitator's success contradicts itself: {clean_line(response.reason, MAX_REASON)}"
+        message = f"the facilitator's success contradicts itself: {response.plain_reason}"
         return SettlementUnknown("error", message, response.hash)
     if not response.names_transaction or not _TRANSACTION_ID.fullmatch(response.transaction):
         return SettlementUnknown("error", "the facilitator named no transaction")
