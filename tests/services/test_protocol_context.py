@@ -617,6 +617,16 @@ def test_disabled_directory_is_refused_before_payment(
     assert upstreams.requests == []
 
 
+def test_blank_name_is_refused_before_payment(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    response = open_client(api, settings, upstreams).post(PATH, json={"protocol": " \t"})
+
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "validation_error"
+    assert upstreams.requests == []
+
+
 def test_list_is_fetched_once_and_answer_cached(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:

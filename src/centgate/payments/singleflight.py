@@ -18,6 +18,8 @@ from centgate.payments.claims import RequestBinding, StoredAnswer
 RETRY_AFTER = 5
 """Seconds after which a stopped server is likely to be running again."""
 
+UNCLAIMED = PaymentNote("in_flight", charged=False, retry="same_payment")
+"""State of a payment whose work was cancelled before the journal told it."""
 CANCEL_TIMEOUT = 1
 """Seconds that cancelled work gets to release its claim in the journal."""
 
@@ -84,19 +86,16 @@ class SingleFlight:
         work: Callable[[], Coroutine[Any, Any, StoredAnswer]],
     ) -> None:
         """Do the work, and give its result to the requests that still wait for it."""
-        answer: StoredAnswer | None = None
-        problem: Exception | None = None
+        outcome: StoredAnswer | Exception | None = None
         try:
-            answer = await work()
-        except asyncio.CancelledError:
-            problem = interruption_error(PaymentNote("in_flight", charged=False, retry="same_payment"))
+            outcome = await work()
         except Exception as error:  # noqa: BLE001 - raised in the requests
-            problem = error
+            outcome = error
         finally:
             for key in keys:
                 del self._flights[key]
-            for request in flight.waiting:
-                _hand_over(request, answer, problem)
+            for request in flight.waiting:  # without an outcome, the work was cancelled before its claim
+                _hand_over(request, outcome or interruption_error(UNCLAIMED))
 
     async def wait_running(self, max_wait: float) -> set[asyncio.Task[None]]:
         """Wait for the work that runs now; return what is unfinished after `max_wait` seconds."""
@@ -143,16 +142,14 @@ def _request_result(flight: _Flight) -> asyncio.Future[StoredAnswer]:
     return result
 
 
-def _hand_over(
-    request: asyncio.Future[StoredAnswer], answer: StoredAnswer | None, problem: Exception | None
-) -> None:
+def _hand_over(request: asyncio.Future[StoredAnswer], outcome: StoredAnswer | Exception) -> None:
     """Give the result of the work to a request that waits for it."""
     if request.done():  # the request was cancelled
         return
-    if answer is not None:
-        request.set_result(answer)
-    elif problem is not None:
-        request.set_exception(problem)
+    if isinstance(outcome, Exception):
+        request.set_exception(outcome)
+    else:
+        request.set_result(outcome)
 
 
 def _flight_keys(payment: Payment, order: RequestBinding) -> list[FlightKey]:

@@ -31,47 +31,47 @@ USDC: Mapping[str, Asset] = {
 }
 """Circle's USDC by network (CAIP-2). The domain name differs by chain; signatures for a wrong one fail."""
 
-_TEST_CHAINS: Mapping[int, str] = {
-    1337: "local node",
-    31337: "local node",
-    51: "Apothem",
-    97: "BNB Smart Chain Testnet",
-    300: "ZKsync Sepolia",
-    919: "Mode Testnet",
-    998: "Hyperliquid EVM Testnet",
-    1301: "Unichain Sepolia",
-    1328: "Sei Testnet",
-    1946: "Soneium Minato",
-    2442: "Polygon zkEVM Cardona",
-    4002: "Fantom Testnet",
-    4801: "World Chain Sepolia",
-    10143: "Monad Testnet",
-    10200: "Gnosis Chiado",
-    11124: "Abstract Testnet",
-    17000: "Holesky",
-    43113: "Avalanche Fuji",
-    44787: "Celo Alfajores",
-    50312: "Somnia Testnet",
-    57054: "Sonic Blaze Testnet",
-    59141: "Linea Sepolia",
-    64165: "Sonic Testnet",
-    80002: "Polygon Amoy",
-    80069: "Berachain Bepolia",
-    84532: "Base Sepolia",
-    98867: "Plume Testnet",
-    421614: "Arbitrum Sepolia",
-    534351: "Scroll Sepolia",
-    560048: "Hoodi",
-    763373: "Ink Sepolia",
-    5042002: "Arc Testnet",
-    11142220: "Celo Sepolia",
-    11155111: "Sepolia",
-    11155420: "OP Sepolia",
-    168587773: "Blast Sepolia",
-}
-"""Public test chains, by chain id (EIP-155); ids and names as in viem's chain definitions."""
-TEST_NETWORKS = frozenset(f"eip155:{chain_id}" for chain_id in _TEST_CHAINS)
-"""Networks whose tokens have no value."""
+TEST_NETWORKS = frozenset(
+    {
+        "eip155:1337",  # local node
+        "eip155:31337",  # local node
+        "eip155:51",  # Apothem
+        "eip155:97",  # BNB Smart Chain Testnet
+        "eip155:300",  # ZKsync Sepolia
+        "eip155:919",  # Mode Testnet
+        "eip155:998",  # Hyperliquid EVM Testnet
+        "eip155:1301",  # Unichain Sepolia
+        "eip155:1328",  # Sei Testnet
+        "eip155:1946",  # Soneium Minato
+        "eip155:2442",  # Polygon zkEVM Cardona
+        "eip155:4002",  # Fantom Testnet
+        "eip155:4801",  # World Chain Sepolia
+        "eip155:10143",  # Monad Testnet
+        "eip155:10200",  # Gnosis Chiado
+        "eip155:11124",  # Abstract Testnet
+        "eip155:17000",  # Holesky
+        "eip155:43113",  # Avalanche Fuji
+        "eip155:44787",  # Celo Alfajores
+        "eip155:50312",  # Somnia Testnet
+        "eip155:57054",  # Sonic Blaze Testnet
+        "eip155:59141",  # Linea Sepolia
+        "eip155:64165",  # Sonic Testnet
+        "eip155:80002",  # Polygon Amoy
+        "eip155:80069",  # Berachain Bepolia
+        "eip155:84532",  # Base Sepolia
+        "eip155:98867",  # Plume Testnet
+        "eip155:421614",  # Arbitrum Sepolia
+        "eip155:534351",  # Scroll Sepolia
+        "eip155:560048",  # Hoodi
+        "eip155:763373",  # Ink Sepolia
+        "eip155:5042002",  # Arc Testnet
+        "eip155:11142220",  # Celo Sepolia
+        "eip155:11155111",  # Sepolia
+        "eip155:11155420",  # OP Sepolia
+        "eip155:168587773",  # Blast Sepolia
+    }
+)
+"""Networks whose tokens have no value: local nodes, and public test chains by viem's definitions."""
 
 
 def is_test_network(network: str) -> bool:
