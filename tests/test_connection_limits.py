@@ -186,6 +186,7 @@ def test_late_headers_are_408(served_api: ServedApi) -> None:
     assert response.is_envelope
 
 
+@pytest.mark.extended
 def test_slowly_sent_headers_are_408(served_api: ServedApi) -> None:
     with open_connection(str(served_api.client.base_url)) as connection:
         for byte in (GET + b"A" * 40)[:60]:
@@ -196,6 +197,7 @@ def test_slowly_sent_headers_are_408(served_api: ServedApi) -> None:
     assert response.status == 408
 
 
+@pytest.mark.extended
 def test_idle_connection_is_closed(served_api: ServedApi) -> None:
     assert send_and_read(served_api, b"") == []
 
@@ -204,6 +206,7 @@ def test_blank_lines_count_as_idle(served_api: ServedApi) -> None:
     assert send_and_read(served_api, b"\r\n" * 10) == []
 
 
+@pytest.mark.extended
 def test_late_body_is_408_and_free(served_api: ServedApi) -> None:
     payment = sign_payment(served_api.client, Buyer())
     calls = served_api.facilitator.settle_calls
@@ -222,6 +225,7 @@ def test_unread_body_closes_connection(served_api: ServedApi) -> None:
     assert response.status == 200
 
 
+@pytest.mark.extended
 def test_second_request_has_longer_timeout_than_headers(served_api: ServedApi) -> None:
     with open_connection(str(served_api.client.base_url)) as connection:
         connection.sendall(GET + b"\r\n")
@@ -277,6 +281,7 @@ def test_error_follows_response_to_earlier_request(served_api: ServedApi) -> Non
     assert json.loads(first.body)["data"]
 
 
+@pytest.mark.extended
 def test_incomplete_second_request_is_408_after_first_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
@@ -289,6 +294,7 @@ def test_incomplete_second_request_is_408_after_first_response(served_api: Serve
         assert [response.status for response in read_responses(connection)] == [200, 408]
 
 
+@pytest.mark.extended
 def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
@@ -357,6 +363,7 @@ def test_trusted_proxies_are_exempt_from_address_limit(open_api: Callable[[Conne
     assert [response.status for [response] in responses] == [200] * 3
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("host", "key"),
     [

@@ -123,6 +123,7 @@ def test_trusted_proxy_is_caddy_at_a_fixed_address() -> None:
     assert IPv4Network(network["ip_range"]).subnet_of(IPv4Network(network["subnet"]))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("overlay", OVERLAYS, ids=lambda path: path.name)
 def test_completed_kubernetes_settings_are_valid(overlay: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = load_documents(overlay / "settings.yaml")[0]["data"]
@@ -181,6 +182,7 @@ def test_ports_agree() -> None:
     assert [port["targetPort"] for port in find_manifest("Service")["spec"]["ports"]] == ["http"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("kind", ["Deployment", "Job", "site"])
 def test_pods_run_without_privileges(kind: str) -> None:
     pod = {**list_pods(), "site": find_manifest("Deployment", SITE)["spec"]["template"]["spec"]}[kind]

@@ -424,6 +424,7 @@ def test_settings_page_matches_command() -> None:
     assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == run_command("settings")
 
 
+@pytest.mark.extended
 def test_env_example_matches_command() -> None:
     assert (ROOT / ".env.example").read_text(encoding="utf-8") == run_command("settings", "--env")
 

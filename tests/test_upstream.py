@@ -199,6 +199,7 @@ async def test_repeatedly_slow_upstream_is_not_called(upstreams: FakeUpstreams) 
             await upstream.get(upstreams.url_of("oracle") + "/facts")
 
 
+@pytest.mark.extended
 async def test_early_cancellation_does_not_count(upstreams: FakeUpstreams, upstream: Upstream) -> None:
     upstreams.delay = 0.2
     upstreams.set_response("oracle", "/facts", {})

@@ -204,6 +204,7 @@ def is_accepted(served_api: httpx.Client, service: AnyService, body: bytes, cont
     return served_api.post(service.path, content=body, headers=headers).status_code == 402
 
 
+@pytest.mark.extended
 @each_service
 @each_case("value", BROKEN_VALUES)
 def test_malformed_json_is_refused(post: Post, service: AnyService, value: bytes) -> None:
@@ -212,6 +213,7 @@ def test_malformed_json_is_refused(post: Post, service: AnyService, value: bytes
     assert list_issue_paths(response) == {""}
 
 
+@pytest.mark.extended
 @each_service
 @each_case("body", NO_OBJECTS)
 def test_body_without_object_is_refused(post: Post, service: AnyService, body: bytes) -> None:
@@ -293,6 +295,7 @@ def test_far_too_large_body_keeps_connection_usable(post: Post, served_api: http
     assert served_api.get("/livez").status_code == 200
 
 
+@pytest.mark.extended
 @each_field
 @each_case("value", [None, {}, {"a": [1]}, [], [[]], [None]])
 def test_value_of_wrong_type_is_named(post: Post, service: AnyService, name: str, value: Any) -> None:
@@ -301,6 +304,7 @@ def test_value_of_wrong_type_is_named(post: Post, service: AnyService, name: str
     assert any(path.split(".")[0] == name for path in list_issue_paths(response))
 
 
+@pytest.mark.extended
 @each_number
 @each_case("value", [b"-1", b"0.5", b'"5"', b"true", b"1e300", LARGE.encode(), b"-" + LARGE.encode()])
 def test_invalid_or_too_large_number_is_named(
@@ -383,6 +387,7 @@ def test_refused_options_are_named_first(post: Post, service: AnyService) -> Non
     assert all(option in error["message"] for option in options)
 
 
+@pytest.mark.extended
 @each_case("service", CAPPED)
 @each_case("value", [True, False, None, 0, "", [], {}])
 def test_option_is_refused_with_any_value(post: Post, service: AnyService, value: Any) -> None:

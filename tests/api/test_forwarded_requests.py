@@ -128,6 +128,7 @@ def test_mcp_hides_internal_address(proxied_client: httpx.Client, headers: dict[
         check_hidden(proxied_client, response)
 
 
+@pytest.mark.extended
 def test_internal_address_would_be_detected(reader: httpx.Client) -> None:
     with pytest.raises(AssertionError):
         check_hidden(reader, reader.get("/openapi.json"))

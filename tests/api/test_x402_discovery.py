@@ -303,6 +303,7 @@ def test_unknown_path_is_404_with_hint(reader: httpx.Client, method: str, path: 
     assert "GET /openapi.json" in error["message"]
 
 
+@pytest.mark.extended
 @each_case(
     "target",
     [
@@ -341,6 +342,7 @@ def test_free_path_refuses_post(reader: httpx.Client, path: str) -> None:
     assert parse_list(response.headers["Allow"]) == {"get", "head"}
 
 
+@pytest.mark.extended
 @each_service
 @each_case("method", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
 def test_paid_path_allows_get_head_and_post(reader: httpx.Client, service: AnyService, method: str) -> None:
@@ -351,6 +353,7 @@ def test_paid_path_allows_get_head_and_post(reader: httpx.Client, service: AnySe
     assert parse_list(response.headers["Allow"]) == {"get", "head", "post"}
 
 
+@pytest.mark.extended
 @each_case(
     "path", [*FREE, *(service.path for service in all_services()), "/services/crawler-map", "/nowhere"]
 )

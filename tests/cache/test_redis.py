@@ -168,6 +168,7 @@ async def test_shared_result_is_reported_and_cached_locally(
     assert await other.get(key, Work()) == (build_result(), True)
 
 
+@pytest.mark.extended
 async def test_concurrent_misses_on_two_servers_compute_once(
     replicas: tuple[Replica, Replica], key: str
 ) -> None:
@@ -188,6 +189,7 @@ async def test_computation_longer_than_its_lease_runs_once(server: Redis, key: s
     assert work.done == 1
 
 
+@pytest.mark.extended
 async def test_waiting_server_computes_after_a_failure(replicas: tuple[Replica, Replica], key: str) -> None:
     work = Work(NoData("nothing"), build_result())
 
@@ -243,6 +245,7 @@ async def test_unreadable_entry_is_replaced(server: Redis, key: str, content: by
     assert client.get(name) == good
 
 
+@pytest.mark.extended
 async def test_local_copy_expires_with_the_shared_one(
     server: Redis, replicas: tuple[Replica, Replica], key: str
 ) -> None:
@@ -480,6 +483,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
                     process.stop()
 
 
+@pytest.mark.extended
 def test_concurrent_buyers_on_two_servers_cause_one_query(cluster: Cluster) -> None:
     cluster.wait_for_caches("shared", "shared")
     before = len(cluster.upstreams.requests_of("exa"))

@@ -53,6 +53,7 @@ def open_limiter(
     return RateLimiter(rate, processes, RedisRateLimiter(connection, name, rate))
 
 
+@pytest.mark.extended
 @effort(max_examples=60, deadline=None)
 @given(
     st.integers(1, 40),

@@ -87,6 +87,7 @@ def test_text_of_site_is_not_markup(run: Command, site: SmallSite) -> None:
     assert run("status").exit_code == 0
 
 
+@pytest.mark.extended
 def test_crawl_reports_incomplete_site_map(run: Command, site: SmallSite) -> None:
     site.set_robots("User-agent: *", "Allow: /", f"Sitemap: {site.url_of('/maps/all.xml')}")
     site.respond("/maps/all.xml", "down", "text/plain", status=500)

@@ -226,6 +226,7 @@ def test_standard_output_has_only_ready_line(running_server: RunningCommand) -> 
     assert len(running_server.said) == 1
 
 
+@pytest.mark.extended
 def test_every_process_is_ready(running_server: RunningCommand) -> None:
     with httpx.Client(base_url=running_server.url) as client:
         assert {client.get("/readyz").status_code for _ in range(10)} == {200}
@@ -369,6 +370,7 @@ def test_silent_development_node_is_reported(command: str) -> None:
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 def test_unknown_command_is_refused() -> None:
     refused = run_command("sell")
 

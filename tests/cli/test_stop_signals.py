@@ -22,6 +22,8 @@ import pytest
 from centgate_process import CentgateProcess, read_text
 from databases import create_sqlite
 
+pytestmark = pytest.mark.extended
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 HOLDER = """
 import sys, tempfile, time
@@ -134,7 +136,6 @@ def test_stopped_block_cleans_up(tmp_path: Path, signal_number: int) -> None:
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.extended
 def test_interrupt_in_start_callback_is_not_lost(tmp_path: Path) -> None:
     with run_python(tmp_path / "temporary", "-c", INTERRUPTED_CALLBACK) as running:
         code = running.process.wait(PATIENCE)
@@ -172,7 +173,6 @@ def test_servers_leave_nothing(
     assert "Traceback" not in errors
 
 
-@pytest.mark.extended
 def test_workers_and_console_end_with_killed_supervisor(tmp_path: Path) -> None:
     settings = {"CENTGATE_CONSOLE_PORT": "0", "CENTGATE_DATABASE_URL": create_sqlite(tmp_path)}
     offline = {"CENTGATE_RPC_8453_ENABLED": "false", "CENTGATE_PHISHING_LIST_URL": "off"}
@@ -195,7 +195,6 @@ def test_workers_and_console_end_with_killed_supervisor(tmp_path: Path) -> None:
     assert left == []
 
 
-@pytest.mark.extended
 def test_failed_workers_set_exit_code(tmp_path: Path) -> None:
     program = """
 import sys
@@ -211,7 +210,6 @@ main()
         assert running.process.wait(PATIENCE) == 3
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
 def test_demo_leaves_nothing(tmp_path: Path, signal_number: signal.Signals) -> None:
     folder = tmp_path / "temporary"
@@ -230,7 +228,6 @@ def api_url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
         yield running.wait_for_line().removeprefix("ready ").strip()
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("signal_number", STOP_SIGNALS)
 def test_website_and_mcp_leave_nothing(tmp_path: Path, api_url: str, signal_number: signal.Signals) -> None:
     run = RUNNERS[signal_number]

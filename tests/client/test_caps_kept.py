@@ -28,6 +28,7 @@ CENT = Decimal("0.01")
 WALLET = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
 
+@pytest.mark.extended
 def test_concurrent_threads_keep_cap(hostile: HostileApi) -> None:
     together = threading.Barrier(50)
 

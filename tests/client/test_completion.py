@@ -14,6 +14,8 @@ from buyers_shell import Shell
 from centgate.server import run_in_thread
 from centgate.settings import Settings
 
+pytestmark = pytest.mark.extended
+
 NOBODY = "http://127.0.0.1:1"
 
 
@@ -46,7 +48,6 @@ def shell(url: str, tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"CENTGATE_API_URL": url})
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("typed", "offers"),
     [
@@ -72,7 +73,6 @@ def test_completion_uses_named_api(shell: Shell, url: str) -> None:
     assert complete(shell, "call", "--api", url, "token-r", CENTGATE_API_URL=NOBODY) == ["token-risk"]
 
 
-@pytest.mark.extended
 def test_older_copy_is_used_without_api(tmp_path: Path) -> None:
     settings = Settings(port=0, database_url=f"sqlite:///{tmp_path / 'journal.db'}")
     with run_in_thread(settings) as address:
@@ -82,12 +82,10 @@ def test_older_copy_is_used_without_api(tmp_path: Path) -> None:
     assert known == complete(shell, "call", "token-r") == ["token-risk"]
 
 
-@pytest.mark.extended
 def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:
     assert complete(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
 
 
-@pytest.mark.extended
 def test_damaged_copy_offers_nothing(tmp_path: Path) -> None:
     copy = tmp_path / "cache" / "centgate" / "catalog" / "http%3A%2F%2F127.0.0.1%3A1" / "services.json"
     copy.parent.mkdir(parents=True)
@@ -103,7 +101,6 @@ def test_script_is_printed_for_each_shell(shell: Shell, name: str) -> None:
     assert "_CENTGATE_COMPLETE" in done.stdout
 
 
-@pytest.mark.extended
 def test_bash_completes_command(shell: Shell, tmp_path: Path) -> None:
     bash = shutil.which("bash")
     if bash is None:

@@ -192,6 +192,7 @@ async def test_spending_is_counted_over_time(shop: OpenClient, hostile: HostileA
     )
 
 
+@pytest.mark.extended
 async def test_many_calls_keep_order(shop: OpenClient, hostile: HostileApi) -> None:
     at_work, most, lock = 0, 0, threading.Lock()
 

@@ -200,6 +200,7 @@ def challenge(**changes: Any) -> str:
     return b64encode(json.dumps({"extensions": {"sign-in-with-x": extension}}).encode()).decode()
 
 
+@pytest.mark.extended
 def test_client_signs_what_it_sends() -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
 
@@ -243,6 +244,7 @@ def test_402_without_challenge_is_not_signed(header: str | None) -> None:
         answer_challenge(header, wallet, api=API, path=PATH)
 
 
+@pytest.mark.extended
 def test_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tmp_path: Path) -> None:
     url = str(api(settings).base_url)
     shell = Shell(

@@ -304,6 +304,7 @@ async def test_terms_without_extensions_or_padding_are_signed(shop: OpenClient, 
     assert len(hostile.accepted_nonces) == 3
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("other", [5, None, {}, {"scheme": 1}], ids=repr)
 async def test_invalid_entry_beside_valid_one_is_skipped(
     shop: OpenClient, hostile: HostileApi, other: object

@@ -41,6 +41,7 @@ def read_balances(chain: DevChain) -> tuple[int, int]:
     return chain.token_balance(BUYER.address), chain.token_balance(DEFAULT_PAYEE)
 
 
+@pytest.mark.extended
 async def test_receipt_names_transaction_on_chain(wallet: x402Client, url: str, devchain: DevChain) -> None:
     async with x402HttpxClient(wallet, base_url=url, timeout=30) as http:
         response = await http.post(PHISHING, json=QUESTION)
@@ -53,6 +54,7 @@ async def test_receipt_names_transaction_on_chain(wallet: x402Client, url: str, 
     assert said.json()["result"]["status"] == "0x1"
 
 
+@pytest.mark.extended
 async def test_wrapped_client_pays(wallet: x402Client, url: str, devchain: DevChain) -> None:
     before = read_balances(devchain)
 

@@ -102,6 +102,7 @@ def test_overview_totals_real_and_test_money_apart(pages: Operator) -> None:
     assert real.count("<tr><th") >= CHART_DAYS
 
 
+@pytest.mark.extended
 def test_overview_shows_refunds(database_settings: Settings) -> None:
     rows = [payment_row(number, "settled", created_at=time_today(), **REAL) for number in (1, 2, 3)]
     asyncio.run(insert_rows(database_settings.database_url, payments=rows))
@@ -117,6 +118,7 @@ def test_overview_shows_refunds(database_settings: Settings) -> None:
     assert "$0.01 of it refunded, $0.02 kept" in html
 
 
+@pytest.mark.extended
 def test_figures_are_read_once_for_many_views(seeded_settings: Settings) -> None:
     now = 1000.0
     with serve_console(seeded_settings, lambda: now) as served:

@@ -108,6 +108,7 @@ def test_doubtful_refund_is_not_recorded(
     assert "refundable" in operator.get(path).text
 
 
+@pytest.mark.extended
 def test_redeemable_payment_is_not_refunded(console_settings: Settings, console: ServedConsole) -> None:
     row = payment_row(1, "settled", created_at=time.time() - 60)
     insert_payments(console_settings, row)

@@ -70,6 +70,7 @@ def test_new_link_voids_old_one(console: ServedConsole) -> None:
     assert visitor.log_in_by_link(console.link).status_code == 303
 
 
+@pytest.mark.extended
 def test_cookie_is_httponly_and_samesite(console_settings: Settings) -> None:
     settings = console_settings.model_copy(update={"console_url": "https://console.example"})
     for each, is_secure in ((console_settings, False), (settings, True)):

@@ -108,6 +108,7 @@ def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
     assert min(abs(price / expected - 1), abs(price * expected - 1)) < Decimal("1e-9")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("direction", "fee"),
     [
@@ -140,6 +141,7 @@ def test_v3_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, fee
     assert read_pool(exchanges, pool)[0] == formula.ratio
 
 
+@pytest.mark.extended
 def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("A", "A", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
@@ -267,6 +269,7 @@ def quote_v4(exchanges: Exchanges, pool: V4Pool, amount: int) -> int:
     return exchanges.operator.read(ETHEREUM.v4_quoter, QUOTE_V4, params, returns="uint256,uint256")[0]
 
 
+@pytest.mark.extended
 def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_pool: V4Pool):
     (ratio, tick, protocol_fee, fee), liquidity = read_v4(exchanges, v4_pool)
     formula = Formula(ratio, liquidity, fee)
@@ -307,6 +310,7 @@ def test_v4_state_is_in_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
     assert load(3) == liquidity
 
 
+@pytest.mark.extended
 def test_v4_initialization_is_logged(exchanges: Exchanges):
     one = exchanges.create_token("One", "ONE", supply=10**24)
     pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=100, tick_spacing=1)

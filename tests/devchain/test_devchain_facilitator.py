@@ -139,6 +139,7 @@ def test_twenty_concurrent_settlements_are_one_transaction(
     assert answers[0]["success"]
 
 
+@pytest.mark.extended
 def test_concurrent_payments_of_many_buyers_are_settled(
     devchain: DevChain, post: Post, pay: Pay, count_sent: Callable[[], int]
 ):
@@ -153,6 +154,7 @@ def test_concurrent_payments_of_many_buyers_are_settled(
     assert count_sent() == broadcast + 10
 
 
+@pytest.mark.extended
 def test_two_payments_over_balance_are_one_transaction(
     token: Contract,
     send: Callable[..., Any],
@@ -262,6 +264,7 @@ def test_other_network_or_scheme_is_client_error(
     assert (response.status_code, response.json()["error"]) == (400, "unsupported_scheme")
 
 
+@pytest.mark.extended
 def test_wallet_with_code_pays_by_own_rule(
     w3: Web3,
     token: Contract,
@@ -327,6 +330,7 @@ def failing_devchain(devchain: DevChain) -> Iterator[DevChain]:
         yield running
 
 
+@pytest.mark.extended
 def test_failed_broadcast_leaves_no_nonce_gap(
     failing_devchain: DevChain, http: httpx.Client, pay: Pay, take_account: Someone
 ):

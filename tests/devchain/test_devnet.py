@@ -27,6 +27,7 @@ def test_in_process_chain_describes_itself(devchain: DevChain):
     assert (devchain.chain_id, devchain.token, len(devchain.accounts)) == (84532, TOKEN_ADDRESS, 10)
 
 
+@pytest.mark.extended
 def test_closed_chain_does_not_listen(http: httpx.Client):
     with open_devchain() as running:
         assert http.get(running.facilitator_url + "/supported").status_code == 200
@@ -37,6 +38,7 @@ def test_closed_chain_does_not_listen(http: httpx.Client):
         call_rpc(running.rpc_url, "eth_chainId")
 
 
+@pytest.mark.extended
 def test_two_chains_are_independent(devchain: DevChain, http: httpx.Client, pay: Pay, shop: str):
     with open_devchain() as other:
         payment = pay(other.accounts[0])

@@ -108,6 +108,7 @@ def test_v2_sale_reaches_recipient(exchanges: Exchanges, token: str, v2_pair: st
     assert balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address) - before == out
 
 
+@pytest.mark.extended
 def test_v2_liquidity_is_proportional(exchanges: Exchanges):
     supply = 10**6 * ETHER
     other = exchanges.create_token("Other", "OTHER", supply=supply)

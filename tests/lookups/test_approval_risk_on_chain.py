@@ -51,6 +51,7 @@ def test_only_active_approvals_are_listed(world: World, risk: dict[str, Any]):
     )
 
 
+@pytest.mark.extended
 def test_amounts_match_chain(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
         if name not in INACTIVE and approved.allowance is not None:

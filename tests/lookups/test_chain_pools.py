@@ -76,6 +76,7 @@ async def base_market(tmp_path: Path) -> AsyncGenerator[Market]:
         yield each
 
 
+@pytest.mark.extended
 async def test_v2_pool_has_exact_price_and_depth(market: Market) -> None:
     weth = market.exchanges.wrap(10 * COIN)
     pair = market.exchanges.add_v2_pool({market.token: 10**6 * TOKEN, weth: 10 * COIN})
@@ -234,6 +235,7 @@ async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: 
     assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
 
 
+@pytest.mark.extended
 async def test_pool_is_read_by_address(market: Market) -> None:
     usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     address = market.exchanges.add_v3_pool({market.token: 10**6 * TOKEN, usdc: 20_000 * DOLLAR}).lower()
@@ -244,6 +246,7 @@ async def test_pool_is_read_by_address(market: Market) -> None:
     assert pool.price_usd == pytest.approx(0.02)
 
 
+@pytest.mark.extended
 async def test_other_address_is_no_pool(market: Market) -> None:
     for address in (market.token, "0x" + "12" * 20):
         with pytest.raises(NoData):
@@ -255,6 +258,7 @@ async def test_token_without_pool_is_no_data(market: Market) -> None:
         await market.pools()
 
 
+@pytest.mark.extended
 async def test_pool_of_unknown_factory_is_ignored(market: Market) -> None:
     usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
     factory = market.exchanges.operator.deploy_named("UniswapV2", "UniswapV2Factory", 30)

@@ -20,6 +20,7 @@ CODE_ONLY = ("diamond",)
 """Proxies without functions other than their loupe."""
 
 
+@pytest.mark.extended
 def test_proxy_runs_its_expected_code(world: World):
     running = [proxy for name, proxy in world.proxies.items() if name not in CODE_ONLY]
 

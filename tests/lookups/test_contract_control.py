@@ -88,6 +88,7 @@ async def test_known_owner_is_not_read_again(contracts: Contracts, chain_setting
     assert unnamed.owner is None
 
 
+@pytest.mark.extended
 async def test_role_members_are_read_with_their_kinds(contracts: Contracts, chain_settings: Settings) -> None:
     selectors = {HAS_ROLE, MINTER_ROLE, PAUSER_ROLE, *LISTS}
     async with open_providers(chain_settings, contracts.url) as (rpc, _):

@@ -126,6 +126,7 @@ def test_wallet_has_no_code(world: World, buy_answer: BuyAnswer):
     assert data["verified"] is None
 
 
+@pytest.mark.extended
 def test_publication_of_source_is_unknown_without_registries(world: World, buy_answer: BuyAnswer):
     data = explain_contract(buy_answer, world.tokens["plain"])
 
@@ -178,6 +179,7 @@ def test_diamond_and_all_facets_are_read(world: World, buy_answer: BuyAnswer):
     assert {each["contractAddress"] for each in data["functions"]} == expected
 
 
+@pytest.mark.extended
 def test_wallet_has_no_functions(world: World, buy_answer: BuyAnswer):
     data = buy_answer("contract-explain", contractAddress=world.people["admin"].address)["data"]
 

@@ -13,6 +13,8 @@ from tampering_proxy import limit_log_range, start_proxy
 from centgate.devchain.rpc_client import call_rpc
 from centgate.settings import ProviderSettings, Settings
 
+pytestmark = pytest.mark.extended
+
 HASHES = False
 """Limit of the number of transactions."""
 
@@ -43,7 +45,6 @@ def buy_envelope(
     return response.json()
 
 
-@pytest.mark.extended
 def test_unread_blocks_leave_approvals_open(api: ApiFactory, two_block_api: Settings, world: World):
     answer = buy_envelope(api, two_block_api, world, "approval-risk", world.people["approver"].address)
 

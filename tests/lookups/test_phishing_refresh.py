@@ -166,6 +166,7 @@ def test_top_level_domain_is_not_blocked() -> None:
     assert unpack_snapshot(packed).rules.blocklist == tuple(NAMES)
 
 
+@pytest.mark.extended
 async def test_too_long_list_is_refused(lists: Lists) -> None:
     lists.server.faults["lists"] = "50 MB"
 

@@ -64,6 +64,7 @@ def buy(client: httpx.Client, **body: Any) -> dict[str, Any]:
     return response.json()
 
 
+@pytest.mark.extended
 def test_token_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
     body = buy(client, chainId=chain.chain_id, tokenAddress=pools.token)
 
@@ -87,6 +88,7 @@ def test_token_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevCha
     assert node["status"] == "ok"
 
 
+@pytest.mark.extended
 def test_pair_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChain, pools: Pools) -> None:
     data = buy(client, chainId=chain.chain_id, pairAddress=pools.v3)["data"]
 

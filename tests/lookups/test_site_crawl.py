@@ -259,6 +259,7 @@ async def test_redirect_off_site_is_not_indexed(
             assert crawled.paths("tangelo") == []
 
 
+@pytest.mark.extended
 async def test_failing_page_is_removed_after_repeated_failures(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
@@ -296,6 +297,7 @@ TEXT_LIST = "{0}/docs/lime\n{0}/docs/pomelo\n"
 FEED = "<rss><channel><title>The lime</title><item><link>{0}/docs/lime</link></item></channel></rss>"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -330,6 +332,7 @@ async def test_sitemaps_of_index_are_read(site: SmallSite, page_reader: OpenRead
     assert report.counts == {"indexed": 2, "refused": 1}
 
 
+@pytest.mark.extended
 async def test_crawl_reports_incomplete_site_map(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
@@ -380,6 +383,7 @@ async def test_near_duplicate_pages_count_once(
     assert report.counts == {"indexed": 2, "duplicate": 1}
 
 
+@pytest.mark.extended
 async def test_copy_on_other_site_is_not_indexed(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
@@ -396,6 +400,7 @@ async def test_copy_on_other_site_is_not_indexed(
     assert report.counts == {"indexed": 1}
 
 
+@pytest.mark.extended
 async def test_crawl_killed_before_commit_is_repeated(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:
@@ -431,6 +436,7 @@ def build_versioned_site(site: SmallSite) -> None:
 LAST_MODIFIED = "Tue, 03 Nov 2026 10:00:00 GMT"
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("always_due")
 async def test_unchanged_pages_are_not_transferred_again(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
@@ -480,6 +486,7 @@ async def test_unchanged_page_that_refuses_index_is_removed(
         assert crawled.paths("pomelo") == []
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("always_due")
 async def test_robots_and_pace_hold_for_unchanged_pages(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
@@ -500,6 +507,7 @@ async def test_robots_and_pace_hold_for_unchanged_pages(
         assert crawled.paths("lime") == []
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("always_due")
 async def test_page_that_returns_is_found_though_its_linker_is_unchanged(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
@@ -541,6 +549,7 @@ async def test_pages_are_read_in_full_when_index_lacks_them(
         assert not site.conditions
 
 
+@pytest.mark.extended
 @pytest.mark.usefixtures("always_due")
 async def test_version_of_refreshing_page_is_not_that_of_its_target(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path

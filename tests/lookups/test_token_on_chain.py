@@ -148,6 +148,7 @@ async def test_powers_of_proxy_itself_are_found(chain_settings: Settings):
     assert found.has_other_controllers is True
 
 
+@pytest.mark.extended
 async def test_token_with_delegated_code_is_upgradeable(chain_settings: Settings):
     target, wallet, clone = (f"0x{digit * 40}" for digit in "abc")
     codes = {

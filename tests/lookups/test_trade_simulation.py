@@ -92,6 +92,7 @@ def case_parameters() -> list[Any]:
     return [pytest.param(case, id=case.name, marks=marks[case.name]) for case in CASES]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", case_parameters())
 async def test_case_has_its_verdict(market: ServedWorld, case: TokenCase):
     token, pool = market.token(case.name)
@@ -423,6 +424,7 @@ async def test_features_are_probed_once(market: ServedWorld, upstreams: FakeUpst
     assert len(probes) == 1
 
 
+@pytest.mark.extended
 async def test_simulation_takes_three_rounds(market: ServedWorld, upstreams: FakeUpstreams):
     starts: list[float] = []
 

@@ -28,6 +28,7 @@ def note_ids(row: dict[str, Any], field: str = "notes") -> set[str]:
     return {each["id"] for each in row[field]}
 
 
+@pytest.mark.extended
 def test_native_balance_is_exact(world: World, brief: dict[str, Any]):
     held = int(call_rpc(world.chain.rpc_url, "eth_getBalance", world.people["holder"].address, "latest"), 16)
 
@@ -144,6 +145,7 @@ def test_warning_names_what_the_chain_does_not_show(brief: dict[str, Any]):
     assert {each["name"]: each["status"] for each in brief["providers"]}["rpc"] == "ok"
 
 
+@pytest.mark.extended
 def test_empty_wallet_has_empty_lists(world: World, buy_answer: BuyAnswer):
     data = buy_answer("wallet-brief", walletAddress=world.people["newcomer"].address)["data"]
 

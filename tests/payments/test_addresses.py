@@ -15,6 +15,7 @@ def to_upper_case(address: str) -> str:
     return "0x" + address[2:].upper()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("spelled", [str.lower, to_upper_case])
 def test_single_case_addresses_settle_onchain(
     spelled: Callable[[str], str], api: ApiFactory, chain_settings: Settings, buyer: Buyer

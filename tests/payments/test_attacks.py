@@ -85,6 +85,7 @@ def test_attack_refusal_believed_despite_used_nonce(
     assert payment_note(response)["retry"] == "same_payment"
 
 
+@pytest.mark.extended
 def test_attack_refusal_believed_of_lagging_node(
     api: ApiFactory,
     stubbed: Settings,
@@ -334,6 +335,7 @@ def test_attack_upgrade_forgets_second_submission(tmp_path: Path) -> None:
     assert presentations > 1
 
 
+@pytest.mark.extended
 async def test_attack_used_nonce_stays_open_at_pruning_node(
     api: ApiFactory,
     stubbed: Settings,

@@ -194,6 +194,7 @@ async def test_plain_transfer_and_cancellation_are_no_findings(
     assert (findings_by_nonce(result), result.transfers) == ({}, 0)
 
 
+@pytest.mark.extended
 async def test_payment_before_audited_blocks_is_looked_up(
     stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
 ) -> None:

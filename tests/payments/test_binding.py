@@ -210,6 +210,7 @@ def test_same_nonce_of_another_payer_is_another_payment(served_api: ServedApi) -
     assert "Idempotent-Replayed" not in second.headers
 
 
+@pytest.mark.extended
 def test_disconnected_buyer_gets_answer_later(
     served_api: ServedApi, buyer: Buyer, failures: ServiceFailures
 ) -> None:

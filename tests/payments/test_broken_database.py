@@ -186,6 +186,7 @@ def test_disk_full_before_answer_is_stored_loses_nothing(
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 def test_foreign_lock_is_waited_for(api: ApiFactory, settings: Settings, file: Path, buyer: Buyer) -> None:
     client = api(settings)
     client.get("/health")

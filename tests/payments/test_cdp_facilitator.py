@@ -120,6 +120,7 @@ def test_token_of_another_key_is_unauthorized(cdp: CdpFacilitator, body: dict[st
     assert (response.status_code, response.json()["errorType"]) == (401, "unauthorized")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("path", ["/settle", "/verify", "/supported"])
 def test_call_without_token_is_unauthorized(cdp: CdpFacilitator, path: str) -> None:
     response = httpx.request("GET" if path == "/supported" else "POST", cdp.url + path)

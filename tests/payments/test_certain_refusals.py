@@ -73,6 +73,7 @@ def test_refused_payment_may_be_sent_again(served_api: ServedApi, buyer: Buyer) 
     assert served_api.facilitator.moved[buyer.address.lower(), nonce] == 1
 
 
+@pytest.mark.extended
 def test_refused_then_open_payment_stays_open(served_api: ServedApi, buyer: Buyer) -> None:
     payment = sign_payment(served_api.client, buyer)
     served_api.facilitator.next += [

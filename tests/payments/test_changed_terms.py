@@ -83,6 +83,7 @@ def home_settings(served_api: ServedApi, folder: Path) -> Settings:
     return build_settings(folder, served_api.facilitator.url)
 
 
+@pytest.mark.extended
 @each_change
 async def test_settled_on_earlier_terms_is_redeemed_with_its_receipt(
     served_api: ServedApi,
@@ -253,6 +254,7 @@ async def test_open_payment_resubmits_first_signature(
     assert facilitator.body["paymentPayload"]["payload"] == first["payload"]
 
 
+@pytest.mark.extended
 def test_payment_elsewhere_redeems_nothing_by_key(served_api: ServedApi, buyer: Buyer) -> None:
     key = "a-key-that-was-used-elsewhere"
     bought = decode_header(sign_payment(served_api.client, buyer))

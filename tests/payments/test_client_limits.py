@@ -142,6 +142,7 @@ def test_health_is_never_limited(start_limited: Start) -> None:
         assert {client.get(path).status_code for _ in range(10)} == {200}
 
 
+@pytest.mark.extended
 def test_default_limits_allow_ten_catalogue_reads(start_limited: Start) -> None:
     usual = Settings.model_fields
     client = start_limited(
@@ -189,6 +190,7 @@ def test_unreadable_payment_of_limited_address_is_not_parsed(start_limited: Star
     assert read_code(pay(client, header)) == (429, "rate_limited")
 
 
+@pytest.mark.extended
 def test_repeated_payment_is_never_limited(start_limited: Start, buyer: Buyer) -> None:
     client = start_limited()
     payment = sign_payment(client, buyer)
@@ -200,6 +202,7 @@ def test_repeated_payment_is_never_limited(start_limited: Start, buyer: Buyer) -
     assert {response.content for response in again} == {first.content}
 
 
+@pytest.mark.extended
 def test_open_payment_is_never_limited(
     start_limited: Start, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -228,6 +231,7 @@ def test_refused_payment_of_limited_address_is_not_resubmitted(
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 def test_purchases_use_no_tokens(start_limited: Start, buyer: Buyer) -> None:
     client = start_limited(free_burst=2)
 
@@ -236,6 +240,7 @@ def test_purchases_use_no_tokens(start_limited: Start, buyer: Buyer) -> None:
     assert bought == [200] * 8
 
 
+@pytest.mark.extended
 def test_replays_return_no_tokens(start_limited: Start, buyer: Buyer) -> None:
     client = start_limited()
     payment = sign_payment(client, buyer)

@@ -122,6 +122,7 @@ async def test_fast_clock_redeems_recent_settlement(skewed: SkewedServer, buyer:
     assert response.status_code == 200
 
 
+@pytest.mark.extended
 async def test_fast_clock_stores_database_time(skewed: SkewedServer, buyer: Buyer) -> None:
     payload = sign_payload(skewed.client, buyer)
 
@@ -184,6 +185,7 @@ def test_clock_follows_monotonic_clock() -> None:
     assert clock() == 5003.0
 
 
+@pytest.mark.extended
 def test_clock_ignores_response_time_of_database() -> None:
     clock = DatabaseClock(monotonic=lambda: 100.0)
     clock.synchronize(5000.0, asked_at=100.0)

@@ -120,6 +120,7 @@ def test_payers_own_signature_gets_answer(served_api: ServedApi, buyer: Buyer) -
     assert pay(served_api.client, encode_header(payload)).content == first.content
 
 
+@pytest.mark.extended
 def test_wrong_65_byte_signature_is_refused_here(served_api: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(served_api.client, buyer)
     payload["payload"]["signature"] = "0x" + "ab" * 65

@@ -34,6 +34,7 @@ SAID: dict[str, Any] = {
 }
 
 
+@pytest.mark.extended
 def test_terms_are_published_in_three_places(tmp_path: Path) -> None:
     with serve_api(tmp_path, **SAID) as served_api:
         http = served_api.client
@@ -58,12 +59,14 @@ def test_partial_hours_are_stated() -> None:
     assert build_delivery_terms(Settings(redeem_hours=1.5))["redeemableHours"] == 1.5
 
 
+@pytest.mark.extended
 def test_no_terms_without_payments(tmp_path: Path) -> None:
     with serve_api(tmp_path, pay_to=None) as served_api:
         assert "x-delivery-terms" not in served_api.client.get("/openapi.json").json()
         assert "deliveryTerms" not in served_api.client.get("/.well-known/x402").json()
 
 
+@pytest.mark.extended
 def test_payment_on_earlier_terms_is_accepted(tmp_path: Path, buyer: Buyer) -> None:
     """A client may hold terms from before the operator's change; it does not sign them."""
     import time

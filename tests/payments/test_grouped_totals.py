@@ -89,6 +89,7 @@ async def read_groups(url: str, by: TotalsGroup, wanted: PaymentFilter | None = 
         await store.close()
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("by", TOTALS_GROUPS)
 async def test_totals_match_rows(database_url: str, by: TotalsGroup) -> None:
     rows, refunds, workers = make_rows(7)

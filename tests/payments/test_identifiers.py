@@ -342,6 +342,7 @@ def _count_transfers(served_api: ServedApi, payload: dict[str, dict[str, dict[st
     return served_api.facilitator.moved[authorization["from"].lower(), authorization["nonce"]]
 
 
+@pytest.mark.extended
 def test_unsigned_key_is_ignored(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     """A long signature may be anybody's, so it must not fetch what another payment under the key bought."""
     first = pay(served_api.client, sign_with_key(served_api, buyer, key))

@@ -74,6 +74,7 @@ AFTER_SENDING: dict[str, Reply] = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("reply", AFTER_SENDING.values(), ids=AFTER_SENDING.keys())
 def test_refusal_after_sending_charges_one_cent(
     api: ApiFactory,
@@ -157,6 +158,7 @@ def test_revert_of_another_payment_is_no_refusal(
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 def test_revert_after_nonce_lookup_is_no_refusal(
     api: ApiFactory,
     stubbed: Settings,
@@ -227,6 +229,7 @@ def test_cdp_settles(cdp_client: httpx.Client, buyer: Buyer) -> None:
     assert pay(cdp_client, sign_payment(cdp_client, buyer)).status_code == 200
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -262,6 +265,7 @@ def test_cdp_pending_under_status_500_keeps_hash(
     assert served.status_code == 200
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("name", "state"),
     [

@@ -52,6 +52,7 @@ def test_log_contains_no_signature_nonce_key_or_body(log_and_secrets: tuple[str,
     assert [secret for secret in unspeakable if secret.lower() in written.lower()] == []
 
 
+@pytest.mark.extended
 def test_each_request_has_one_line_with_its_id(log_and_secrets: tuple[str, set[str]]) -> None:
     lines = [json.loads(line) for line in log_and_secrets[0].splitlines()]
 

@@ -254,6 +254,7 @@ def read_newest_block(devchain: DevChain) -> Any:
     return call_rpc(devchain.rpc_url, "eth_getBlockByNumber", "latest", *[False])
 
 
+@pytest.mark.extended
 async def test_unsafe_cancellation_is_not_final(
     intercept_node: Callable[[Interceptor], Settings], devchain: DevChain, stubbed: Settings, buyer: Buyer
 ) -> None:
@@ -313,6 +314,7 @@ async def test_lagging_node_refuses_no_payment(
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("first", ["unreachable", "of another chain", "contradicting itself"])
 async def test_next_node_is_asked_after_failure(
     devchain: DevChain, stubbed: Settings, upstreams: FakeUpstreams, buyer: Buyer, first: str

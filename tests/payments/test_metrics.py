@@ -197,6 +197,7 @@ def test_samples_match_requests(
     assert samples_after_use[name, frozenset(labels.items())] == pytest.approx(value)
 
 
+@pytest.mark.extended
 def test_open_payment_ages(samples_after_use: Samples, server: MeteredServer) -> None:
     name = "centgate_payments_oldest_unresolved_seconds"
 

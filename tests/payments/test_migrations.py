@@ -155,6 +155,7 @@ def test_migrated_schema_matches_tables(run: Run) -> None:
     }
 
 
+@pytest.mark.extended
 def test_created_schema_matches_migrated_one(run: Run) -> None:
     run(upgrade_schema)
     created = run(describe_schema)
@@ -329,6 +330,7 @@ async def test_migrate_brings_older_file_up_to_date(tmp_path: Path) -> None:
     assert found == "0001"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("use", ["read", "run"])
 async def test_older_file_is_migrated_by_read_or_write(tmp_path: Path, use: str) -> None:
     file = tmp_path / "journal.db"

@@ -239,6 +239,7 @@ def test_unreadable_header_is_refused(shop: httpx.Client, header: str) -> None:
     require_refusal(response, MALFORMED)
 
 
+@pytest.mark.extended
 def test_two_credentials_in_two_headers_are_refused(shop: httpx.Client, buyer: Buyer) -> None:
     values = [encode_base64url(answer_challenge(buyer, fetch_challenge(shop))) for _ in range(2)]
     headers = [("Authorization", f"Payment {value}") for value in values]
@@ -258,6 +259,7 @@ def test_list_of_many_schemes_is_read_once(shop: httpx.Client) -> None:
     assert "reason" not in response.json()["error"]["details"]
 
 
+@pytest.mark.extended
 def test_input_is_checked_before_credential(shop: httpx.Client) -> None:
     assert pay_by_mpp(shop, "abc", body={"url": 7}).status_code == 400
     assert pay_by_mpp(shop, "abc", body={}).status_code == 400

@@ -73,6 +73,7 @@ def test_receipt_names_real_transaction(
     assert any(get_nonce(payload) in log["topics"] for log in mined["logs"])
 
 
+@pytest.mark.extended
 def test_resolution_does_not_need_facilitator(
     api: ApiFactory,
     chain_settings: Settings,
@@ -90,6 +91,7 @@ def test_resolution_does_not_need_facilitator(
     assert pay(alone, payment).status_code == 200
 
 
+@pytest.mark.extended
 def test_unsettled_payment_is_settled_on_resubmission(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:
@@ -210,6 +212,7 @@ def test_expired_payment_that_was_settled_is_served(
     assert served.status_code == 200
 
 
+@pytest.mark.extended
 def test_older_payment_of_key_is_resolved(
     api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

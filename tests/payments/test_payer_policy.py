@@ -74,6 +74,7 @@ def test_only_allowed_and_not_denied_payers_are_served(tmp_path: Path) -> None:
     assert statuses == [200, 402, 402]
 
 
+@pytest.mark.extended
 def test_unpaid_request_gets_usual_terms(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_allowed=FIRST.address) as served_api:
         response = served_api.client.post("/services/phishing-check", json=QUESTION)
@@ -82,6 +83,7 @@ def test_unpaid_request_gets_usual_terms(tmp_path: Path) -> None:
     assert "reason" not in response.json()["error"]["details"]
 
 
+@pytest.mark.extended
 def test_foreign_signature_does_not_reveal_denied_payer(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
         payload = sign_payload(served_api.client, SECOND)
@@ -91,6 +93,7 @@ def test_foreign_signature_does_not_reveal_denied_payer(tmp_path: Path) -> None:
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
 
 
+@pytest.mark.extended
 async def test_earlier_payment_of_denied_payer_is_redeemed_and_replayed(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
         settings = build_settings(tmp_path, served_api.facilitator.url)
@@ -104,6 +107,7 @@ async def test_earlier_payment_of_denied_payer_is_redeemed_and_replayed(tmp_path
         assert served_api.facilitator.settle_calls == 0
 
 
+@pytest.mark.extended
 async def test_open_payment_of_denied_payer_is_resolved(
     tmp_path: Path,
 ) -> None:
@@ -122,6 +126,7 @@ def _restart(folder: Path, facilitator: StubFacilitator, **changes: Any) -> Any:
     return run_in_thread(build_settings(folder, facilitator.url, **changes))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "reply", [refuse_with("insufficient_funds"), reply_with(429, {})], ids=["refused", "unsent"]
 )
@@ -144,6 +149,7 @@ def test_unsent_payment_of_denied_payer_is_not_settled(
     assert (facilitator.settle_calls, sum(facilitator.moved.values())) == (asked, 0)
 
 
+@pytest.mark.extended
 def test_key_fetches_answer_of_later_denied_payer(tmp_path: Path, facilitator: StubFacilitator) -> None:
     name = "a-name-of-sixteen-or-more"
     with _restart(tmp_path, facilitator) as url, httpx.Client(base_url=url, timeout=30) as client:
@@ -158,6 +164,7 @@ def test_key_fetches_answer_of_later_denied_payer(tmp_path: Path, facilitator: S
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 def test_client_stops_and_reports_no_charge(tmp_path: Path) -> None:
     wallet = Wallet.from_key(BUYER_ACCOUNTS[0].private_key)
     with (

@@ -176,6 +176,7 @@ def test_official_payment_is_read_as_by_sdk() -> None:
     assert parse_by_api(WHOLE) == parse_by_sdk(WHOLE) is not None
 
 
+@pytest.mark.extended
 @given(draw_altered_payments())
 def test_altered_payments_are_read_or_refused_as_by_sdk(content: dict[str, Any]) -> None:
     """Unknown members, other spellings and other types: the same values, or the same refusal."""

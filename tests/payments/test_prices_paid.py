@@ -129,6 +129,7 @@ async def test_open_at_old_price_is_settled_at_old_price(
     assert served_api.facilitator.body["paymentRequirements"]["amount"] == "10000"
 
 
+@pytest.mark.extended
 def test_client_pays_quoted_price_within_caps(served_api: ServedApi) -> None:
     with open_client(served_api) as client:
         answer = client.call("phishing-check", QUESTION)
@@ -157,6 +158,7 @@ def test_price_below_token_unit_is_refused(folder: Path) -> None:
         build_terms(phishing_check, settings)
 
 
+@pytest.mark.extended
 def test_unpaid_price_is_that_of_route(served_api: ServedApi) -> None:
     response = served_api.client.post(PHISHING, json=QUESTION)
 

@@ -61,6 +61,7 @@ async def fill_journal(store: Store) -> None:
     await store.run(partial(insert_answers, OLD, OLD + 10, now - DAY / 2))
 
 
+@pytest.mark.extended
 async def test_all_old_answers_are_removed_during_payments(api: ApiFactory, deployment: Settings) -> None:
     async with open_journal_store(deployment) as store:
         await fill_journal(store)

@@ -194,6 +194,7 @@ def test_no_data_is_replayed(
     assert (failures.questions, facilitator.settle_calls) == (["why"], 1)
 
 
+@pytest.mark.extended
 def test_refusal_inside_service_keeps_payment_redeemable(
     shop: httpx.Client, failures: ServiceFailures, buyer: Buyer
 ) -> None:

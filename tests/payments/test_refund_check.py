@@ -54,6 +54,7 @@ def list_events(url: str, nonce: str) -> list[str]:
     return [each["what"] for each in json.loads(result.stdout)["payments"][0]["events"]]
 
 
+@pytest.mark.extended
 def test_refund_found_on_chain_is_entered(tmp_path: Path, devchain: DevChain) -> None:
     paid = refundable_row(devchain, 1)
     url = create_journal(tmp_path, paid)
@@ -76,6 +77,7 @@ def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: De
     assert "0.020000 of it for refunds that are recorded already" in shown[2].stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("to", "amount", "reason"),
     [

@@ -227,6 +227,7 @@ SIGNED = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("signed", "reason"), SIGNED.values(), ids=SIGNED.keys())
 def test_payment_signed_for_other_terms_is_refused(
     served_api: ServedApi, signed: dict[str, str], reason: str

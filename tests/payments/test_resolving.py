@@ -267,6 +267,7 @@ REPLIES = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("reply", "after"), REPLIES.values(), ids=REPLIES.keys())
 async def test_without_node_facilitators_reply_counts(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer, reply: Any, after: str

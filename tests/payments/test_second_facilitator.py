@@ -507,6 +507,7 @@ def test_refusal_by_only_facilitator_counts_after_its_429(
     assert [payment_note(pay(client, payment))["state"] for _ in range(2)] == ["unused", "refused"]
 
 
+@pytest.mark.extended
 def test_refusal_by_second_waits_while_first_may_be_mined(
     api: ApiFactory,
     chain_settings: Settings,

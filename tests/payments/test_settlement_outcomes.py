@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from settlement_outcomes_docs import CHAIN_STATES, REPLIES, find_outcomes, render_page
 
 from centgate.payments.onchain_status import OnchainPayment
@@ -11,8 +12,8 @@ from centgate.payments.onchain_status import OnchainPayment
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
 
 
+@pytest.mark.extended
 def test_page_is_rendered_from_code() -> None:
-
     assert PAGE.read_text(encoding="utf-8") == render_page()
 
 

@@ -310,6 +310,7 @@ async def test_replicas_share_their_key(tmp_path_factory: pytest.TempPathFactory
         await store.close()
 
 
+@pytest.mark.extended
 async def test_expired_nonces_are_pruned(database_url: str) -> None:
     store = open_store(database_url)
     await store.migrate()

@@ -88,6 +88,7 @@ def test_wallet_with_code_buys_one_answer(shop: Shop) -> None:
     assert shop.chain.token_balance(wallet) == 10_000
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("by", ["a stranger", "a stranger in 65 bytes", "its owner in 65 bytes"])
 def test_signature_refused_by_wallet_buys_nothing(shop: Shop, by: str) -> None:
     owner, stranger = Account.create(), Account.create()
@@ -125,6 +126,7 @@ def test_account_delegated_to_accepting_code_buys(shop: Shop) -> None:
     assert shop.chain.token_balance(key.address) == 10_000
 
 
+@pytest.mark.extended
 def test_account_delegated_to_refusing_code_buys_nothing(shop: Shop) -> None:
     key = shop.contracts.delegate_account(shop.contracts.wallet)
     shop.contracts.fund_payer(key.address)

@@ -70,6 +70,7 @@ def test_additional_members_are_ignored(served_api: ServedApi) -> None:
     assert pay(served_api.client, encode_header(payload)).status_code == 200
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("depth", [200, 252, 253, 254, 900])
 def test_deeply_nested_junk_causes_no_server_error(served_api: ServedApi, depth: int) -> None:
     payload = sign_payload(served_api.client, Buyer())

@@ -108,6 +108,7 @@ async def test_key_of_other_network_kind_redeems_nothing(switched_deployment: Sw
     assert switched_deployment.facilitator.settle_calls == calls
 
 
+@pytest.mark.extended
 async def test_delivered_answer_is_replayed_on_other_network_kind(
     switched_deployment: Switched, buyer: Buyer
 ) -> None:

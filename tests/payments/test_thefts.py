@@ -72,6 +72,7 @@ def test_nonce_spent_before_claim_buys_nothing(
         assert payment_note(responses[-1])["state"] == "refused"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("node", ["node", "no node"])
 def test_junk_signature_for_used_contract_nonce_buys_nothing(
     api: ApiFactory, stubbed: Settings, without_node: Settings, facilitator: StubFacilitator, node: str
@@ -141,6 +142,7 @@ def test_payment_made_after_claim_is_served(
     assert response.status_code == 200
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("ahead", [-600, 600])
 def test_server_clock_does_not_decide_block_order(
     api: ApiFactory,
@@ -185,6 +187,7 @@ def test_transfer_in_older_block_is_no_proof(
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
 
 
+@pytest.mark.extended
 def test_resubmitted_payment_keeps_block_of_first_claim(
     api: ApiFactory,
     stubbed: Settings,

@@ -322,6 +322,7 @@ def test_operator_commands_support_both_networks(world: TwoChains, tmp_path: Pat
         assert SECOND in found[name]["what"]
 
 
+@pytest.mark.extended
 def test_audit_findings_name_their_network(world: TwoChains, shop: httpx.Client, tmp_path: Path) -> None:
     for network in (FIRST, SECOND):
         settle_directly(world, sign_on_network(shop, network, Buyer(8)))

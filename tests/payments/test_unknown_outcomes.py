@@ -191,6 +191,7 @@ def test_unexpected_error_while_settling_leaves_payment_open(
     assert _count_transfers(served_api.facilitator, payload) == 1
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("moves", [True, False], ids=["and settled", "and did not settle"])
 def test_late_reply_is_timeout(
     impatient_api: ServedApi,
@@ -210,6 +211,7 @@ def test_late_reply_is_timeout(
     assert _count_transfers(impatient_api.facilitator, payload) == 1
 
 
+@pytest.mark.extended
 def test_silent_facilitator_is_timeout(impatient_api: ServedApi, buyer: Buyer) -> None:
     payload = sign_payload(impatient_api.client, buyer)
     never, release = threading.Event(), threading.Event()
@@ -283,6 +285,7 @@ def test_used_nonce_without_node_serves_nothing(served_api: ServedApi, buyer: Bu
     assert payment_note(responses[-1])["state"] == "in_flight"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "reason", ["insufficient_funds", "invalid_exact_evm_insufficient_balance", "unsupported_scheme"]
 )

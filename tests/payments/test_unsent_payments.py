@@ -99,6 +99,7 @@ async def test_unused_payment_keeps_its_first_submission(
     assert again["updated_at"] > first["updated_at"]
 
 
+@pytest.mark.extended
 async def test_unused_payment_is_pruned_after_its_end(
     client: httpx.Client, settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

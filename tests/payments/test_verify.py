@@ -119,6 +119,7 @@ def test_disabled_payments_still_report_invalid_body(unpaid_api: ServedApi) -> N
     assert response.status_code == 400
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 def test_get_describes_paid_route_free(served_api: ServedApi, service: Any, method: str) -> None:
@@ -163,6 +164,7 @@ def test_unconfigured_service_requires_payment_first(without_list: ServedApi) ->
     assert response.status_code == 402
 
 
+@pytest.mark.extended
 def test_invalid_payment_for_unconfigured_service_is_invalid(without_list: ServedApi) -> None:
     response = pay(without_list.client, encode_header({"x402Version": 2}))
 

@@ -246,6 +246,7 @@ def test_refused_payment_is_shown_as_uncharged(served_api: ServedApi) -> None:
     assert (payment["charged"], payment["transaction"], payment["redeemableUntil"]) == (False, None, None)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("setting", ["payers_denied", "payers_allowed"])
 @pytest.mark.parametrize(
     "reply", [refuse_with("insufficient_funds"), reply_with(401, {})], ids=["refused", "unsent"]
@@ -265,6 +266,7 @@ def test_wallet_that_is_not_sold_to_is_not_told_to_pay_again(
     assert (after["retry"], after["charged"], after["state"]) == ("none", False, before["state"])
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("suffix", ["", "6492" * 16])
 def test_payments_of_strangers_in_wallets_name_are_hidden(served_api: ServedApi, suffix: str) -> None:
     """Their signature could be one of a contract, which only the facilitator can check."""
@@ -447,6 +449,7 @@ def test_open_payment_is_not_redeemed(served_api: ServedApi) -> None:
     assert payment_note(response)["state"] == "in_flight"
 
 
+@pytest.mark.extended
 def test_limits_apply_as_to_unpaid_requests(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("limited")
     with serve_api(folder, free_per_minute=1, free_burst=3) as limited:
@@ -469,6 +472,7 @@ def test_extension_has_official_shape(client: httpx.Client) -> None:
     assert extension.info.nonce
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("network", "shown"), [(None, 1), ("eip155:84532", 1), ("eip155:1", 0)])
 async def test_contract_sign_in_shows_payments_of_its_network_only(
     api: ApiFactory, settings: Settings, network: str | None, shown: int

@@ -330,6 +330,7 @@ async def test_signature_covers_id_time_and_body(
     assert (len(receiver.received), receiver.unsigned) == (0, 1)
 
 
+@pytest.mark.extended
 async def test_two_servers_do_not_send_same_event_concurrently(
     webhook_database_settings: Settings, receiver: WebhookReceiver
 ) -> None:
@@ -367,6 +368,7 @@ async def send_after_lease(outbox: Outbox) -> None:
     await outbox.senders[1].send_due()
 
 
+@pytest.mark.extended
 async def test_failing_receiver_is_tried_with_one_event(
     webhook_settings: Settings, receiver: WebhookReceiver
 ) -> None:

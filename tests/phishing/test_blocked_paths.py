@@ -49,6 +49,7 @@ COMPONENTS = st.lists(
 )
 
 
+@pytest.mark.extended
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["x.com", "y.com"]), COMPONENTS))
 def test_tree_is_restored_from_its_lines(branches: dict[str, list[str]]) -> None:

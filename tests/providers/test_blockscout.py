@@ -269,6 +269,7 @@ async def test_unpublished_contract_is_answer(
     assert (found.match, found.source_available, found.abi_available) == ("none", False, False)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [

@@ -172,6 +172,7 @@ async def test_valid_ids_of_every_kind_are_kept(
     assert [each.id for each in libraries] == [identity]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("odd", [-1, None, "x", "NaN", [], {}, True, "-inf"])
 async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     (each,) = await search_libraries(

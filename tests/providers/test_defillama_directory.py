@@ -219,6 +219,7 @@ async def test_invalid_parent_is_none(odd: Any) -> None:
     assert directory.children == {}
 
 
+@pytest.mark.extended
 async def test_number_of_chains_is_limited() -> None:
     many = {f"Chain {number}": 1 for number in range(50_000)}
     rows = [

@@ -431,6 +431,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.extended
 @given(
     st.dictionaries(st.sampled_from(sorted(build_row())), JSON | st.just({"h24": "-inf", "usd": math.nan}))
 )

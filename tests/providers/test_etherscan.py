@@ -342,6 +342,7 @@ async def test_creation_in_old_format_has_no_time(upstreams: FakeUpstreams, tmp_
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("odd", ["²", "9" * 15, "x", None, [], -1, "1e400"])
 async def test_invalid_creation_time_is_omitted(upstreams: FakeUpstreams, tmp_path: Path, odd: Any):
     found = await fetch_creation(

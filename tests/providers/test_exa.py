@@ -142,6 +142,7 @@ def test_search_request_matches_description(category: str | None, way: dict[str,
     assert [problem.split("'")[1] for problem in problems] == newer
 
 
+@pytest.mark.extended
 @each_description("exa")
 async def test_contents_request_has_exactly_these_fields(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
@@ -727,6 +728,7 @@ async def test_saved_refusal_is_provider_failure(
     assert isinstance(caught.value, ProviderRefused) is (status != 429)
 
 
+@pytest.mark.extended
 @each_description("exa")
 async def test_searches_of_its_description_are_parsed(
     spec: str, upstreams: FakeUpstreams, tmp_path: Path
@@ -776,6 +778,7 @@ JSON = st.recursive(
 ROWS = st.dictionaries(st.sampled_from(["id", "url", "text", "status", "error", "title", "author"]), JSON)
 
 
+@pytest.mark.extended
 @given(st.lists(ROWS | JSON, max_size=4), st.lists(ROWS | JSON, max_size=4))
 def test_every_requested_page_has_answer(results: list[Any], statuses: list[Any]) -> None:
     pages = parse_pages([A, B], {"results": results, "statuses": statuses}, 3)

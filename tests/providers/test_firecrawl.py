@@ -437,6 +437,7 @@ async def test_metadata_values_may_be_lists(upstreams: FakeUpstreams, tmp_path: 
     assert (read.final_url, read.content_type, read.author) == ("https://example.com/a", "text/html", "Grace")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "odd",
     ["", "yesterday", 7, None, {}, [], True, "2026-13-01", "javascript:alert(1)", "1970-01-01T00:00:00Z"],
@@ -451,6 +452,7 @@ async def test_invalid_dates_and_urls_are_null(odd: Any, upstreams: FakeUpstream
     assert (read.published, read.modified, read.final_url, read.canonical) == (None,) * 4
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("odd", [0, 99, 600, -1, 200.5, True, None, "ok", [], {}, 2**70])
 async def test_invalid_status_is_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     read = await scrape_page(upstreams, tmp_path, build_page(statusCode=odd))
@@ -488,6 +490,7 @@ async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_pa
     assert not any(UNSEEN.search(each) for each in asdict(read).values() if isinstance(each, str))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("markdown", "left"),
     [
@@ -532,6 +535,7 @@ async def test_length_of_endless_page_is_unknown(upstreams: FakeUpstreams, tmp_p
     assert read.length is None
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "hostile", ["![](data:" * 100_000, "![" * 200_000, "![a](" + " " * 400_000, "data:a/b;base64," * 30_000]
 )
@@ -888,6 +892,7 @@ async def test_saved_search_timeout_is_timeout(case: str, upstreams: FakeUpstrea
             await firecrawl.search("q", 5)
 
 
+@pytest.mark.extended
 @each_description("firecrawl")
 @pytest.mark.parametrize("question", ["search", "scrape", "links"])
 async def test_responses_of_its_description_are_parsed(
@@ -941,6 +946,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.extended
 @given(
     st.dictionaries(st.sampled_from(sorted(build_page(author="", canonical="")["data"]["metadata"])), JSON)
 )

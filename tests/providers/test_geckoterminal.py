@@ -208,6 +208,7 @@ def test_date_before_index_is_ignored_on_older_chain(date: str, created: datetim
     assert pair.created_at == created
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("odd", ["NaN", "inf", "1e400", "-1", "x", "", None, True, [], {}])
 async def test_invalid_figures_are_null(odd: Any, upstreams: FakeUpstreams, tmp_path: Path) -> None:
     names = ("base_token_price_usd", "quote_token_price_usd", "reserve_in_usd", "fdv_usd")

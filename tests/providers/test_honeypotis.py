@@ -148,6 +148,7 @@ async def test_answer_about_other_chain_is_failure(upstreams: FakeUpstreams, tmp
         await simulate_against(upstreams, tmp_path, build_sale(**naming))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("value", "honeypot"),
     [
@@ -170,6 +171,7 @@ async def test_verdict_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, v
     assert found.unreadable == (("honeypotResult.isHoneypot",) if is_unreadable else ())
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("value", "succeeded"),
     [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],

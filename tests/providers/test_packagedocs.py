@@ -333,6 +333,7 @@ async def test_unknown_go_module_is_no_data_with_hint(
             await packagedocs.find_libraries(name)
 
 
+@pytest.mark.extended
 async def test_go_module_with_wrong_checksum_is_failure(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_go("gorm.io/gorm", "v1.2.0", {"pen.go": GO})
     registry.bodies["/gorm.io/gorm/@v/v1.2.0.zip"] = make_zip({"gorm.io/gorm@v1.2.0/pen.go": GO + "//"})
@@ -342,6 +343,7 @@ async def test_go_module_with_wrong_checksum_is_failure(registry: PackageRegistr
             await packagedocs.query_docs("/go/gorm.io~gorm", "dip a pen", 2_000)
 
 
+@pytest.mark.extended
 async def test_hanging_registry_is_skipped(
     registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -529,6 +531,7 @@ async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open
     assert registry.count_requests("/ws/latest") == 0
 
 
+@pytest.mark.extended
 async def test_index_is_built_once(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
@@ -544,6 +547,7 @@ async def test_index_is_built_once(registry: PackageRegistry, open_docs: Open) -
     assert registry.count_requests(".tar.gz") == 1
 
 
+@pytest.mark.extended
 async def test_newest_version_is_requested_once(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
@@ -618,6 +622,7 @@ async def test_id_of_moved_repository_finds_its_package(registry: PackageRegistr
     assert snippets
 
 
+@pytest.mark.extended
 async def test_concurrent_requests_cause_one_query_and_download(
     registry: PackageRegistry, open_docs: Open, tmp_path: Path
 ) -> None:

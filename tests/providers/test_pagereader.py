@@ -154,6 +154,7 @@ async def test_redirecting_page_is_followed_once(site: Site, open_reader: Reader
     assert again.markdown == "Wait."
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("refresh", "followed"),
     [
@@ -221,6 +222,7 @@ async def test_circle_of_refreshes_is_no_page(site: Site, open_reader: Reader) -
     assert [path for path, _ in site.requests] == ["/robots.txt", "/1", "/2", "/3"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://[::ffff:7f00:1]/", "/secret"])
 async def test_every_refresh_of_chain_is_checked(target: str, site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")

@@ -179,6 +179,7 @@ async def test_slots_are_words_with_any_number_of_zeros(
     assert found == word.to_bytes(32, "big")
 
 
+@pytest.mark.extended
 async def test_node_with_too_long_words_is_replaced(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = serve_body(upstreams, "bad", {"id": 0, "result": "0x" + "f" * 66})
 
@@ -262,6 +263,7 @@ async def test_megabyte_results_do_not_affect_others(
     assert [returned is None for returned in found] == [False, True, False]
 
 
+@pytest.mark.extended
 async def test_node_without_batches_is_not_flooded(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     under_way = most = 0
     counting = threading.Lock()
@@ -339,6 +341,7 @@ NO_BATCHES: list[tuple[int, Any]] = [
 ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("status", "body"), NO_BATCHES)
 async def test_node_without_batches_gets_single_requests_from_then_on(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, status: int, body: Any
@@ -509,6 +512,7 @@ async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp
     assert len(request.body) == 2
 
 
+@pytest.mark.extended
 async def test_chain_without_multicall_gets_single_calls_from_then_on(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):
@@ -1179,6 +1183,7 @@ def test_six_chains_have_public_nodes_and_development_chain_none(tmp_path: Path)
     assert not rpc.supports_chain(None)
 
 
+@pytest.mark.extended
 def test_chain_can_be_disabled(tmp_path: Path):
     assert not open_unused_provider(tmp_path, rpc_1=ProviderSettings(enabled=False)).supports_chain(1)
 

@@ -173,6 +173,7 @@ async def test_words_are_compared_if_embeddings_endpoint_fails(
         assert provider.trace.providers["siteindex"]["status"] == "ok"
 
 
+@pytest.mark.extended
 async def test_words_are_compared_if_embeddings_endpoint_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +212,7 @@ async def test_damaged_vectors_give_warning(tmp_path: Path, monkeypatch: pytest.
             assert any("cannot be read" in warning for warning in provider.trace.warnings)
 
 
+@pytest.mark.extended
 def test_pages_read_by_buyers_are_not_indexed(
     client: httpx.Client, settings: Settings, upstreams: FakeUpstreams
 ) -> None:

@@ -87,6 +87,7 @@ async def test_index_at_usual_path_is_followed(site: SmallSite, map_site: Map) -
     assert {"/one", "/two"} < set(found.paths)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
@@ -202,6 +203,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_hostile_sitemap_affects_only_itself(body: str | bytes, site: SmallSite, map_site: Map) -> None:
     site.set_robots("Sitemap: /map.xml", "Sitemap: /good.xml")
@@ -274,6 +276,7 @@ async def test_sitemaps_alone_give_the_map(status: int, reason: str, site: Small
     assert f"status {status}" in found.warnings[0]
 
 
+@pytest.mark.extended
 async def test_forbidden_page_is_listed_but_not_fetched(site: SmallSite, map_site: Map) -> None:
     site.set_robots("User-agent: *", "Disallow: /", "Sitemap: /map.xml")
     site.set_sitemap("/map.xml", "/private", "/")
@@ -304,6 +307,7 @@ async def test_robots_txt_can_be_disabled(site: SmallSite, map_site: Map) -> Non
     assert found.paths == [*LINKED, "/new"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("status", "reason"), [(500, "failed"), (503, "failed"), (403, "blocked"), (451, "blocked")]
 )
@@ -358,6 +362,7 @@ async def test_private_address_is_blocked(site: SmallSite, page_reader: OpenRead
     assert site.requested_paths == []
 
 
+@pytest.mark.extended
 async def test_silent_site_is_a_timeout(
     site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -379,6 +384,7 @@ async def test_page_built_by_scripts_is_still_a_link(site: SmallSite, map_site: 
     assert found.warnings == ["the page has no links of its own; links created by scripts are missing"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("body", ["", "\0", "<" * 1_000_000, "<div>" * 300_000, "<a href=/about>" * 100_000])
 async def test_hostile_page_is_still_a_link(body: str, site: SmallSite, map_site: Map) -> None:
     site.respond("/", body)
@@ -499,6 +505,7 @@ async def test_at_most_100_pages_are_returned(site: SmallSite, map_site: Map) ->
     assert found.warnings == ["the site names 1004 pages; the first 100 are given"]
 
 
+@pytest.mark.extended
 async def test_search_ranks_a_large_site(site: SmallSite, map_site: Map) -> None:
     site.set_sitemap("/sitemap.xml", *(f"/products/item-{n}" for n in range(2_999)), "/products/blue-fish")
 

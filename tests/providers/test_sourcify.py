@@ -188,6 +188,7 @@ async def test_own_error_is_a_failure(upstreams: FakeUpstreams, tmp_path: Path):
         await fetch_source_from(upstreams, tmp_path, body, 500)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_fault_is_a_failure_of_its_kind(upstreams: FakeUpstreams, tmp_path: Path, fault: Fault):
     upstreams.faults["sourcify"] = fault

@@ -800,6 +800,7 @@ def test_invalid_block_time_affects_only_times(shop: Shop, monkeypatch: pytest.M
     assert data["coverage"]["days"] is None
 
 
+@pytest.mark.extended
 def test_chain_is_read_in_one_request_after_logs(shop: Shop, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(client, "JOIN_SECONDS", 0.1)  # a busy machine may take longer than the default
     shop.upstreams.faults["goplus"] = "500"
@@ -906,6 +907,7 @@ def test_token_that_claims_to_be_nft_is_token_by_allowance(shop: Shop):
     assert approval["allowance"]["unlimited"] is True
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("allowance", "is_nft"), [(0, True), (None, None), (None, False)])
 def test_ambiguous_event_contracts_make_list_incomplete(
     shop: Shop, *, allowance: int | None, is_nft: bool | None
@@ -1062,6 +1064,7 @@ def test_node_behind_event_does_not_revoke_it(shop: Shop, explorer: Explorer):
     assert (approval["allowance"]["unlimited"], approval["allowance"]["live"]) == (True, False)
 
 
+@pytest.mark.extended
 def test_many_approvals_of_one_token_do_not_displace_others(shop: Shop):
     fakes = [build_entry(f"0x{number:040x}", "Unlimited") for number in range(10_000, 10_320)]
     low, high = "0x" + "01" * 20, "0x" + "fe" * 20
@@ -1134,6 +1137,7 @@ def test_only_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatc
     assert [found[spender]["stale"] for spender in spenders] == [None, None, False, False]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("case", ["logs_range_limit", recorded_case("getlogs_range_limited_1rpc")])
 def test_range_limit_of_node_is_read_within_request_limit(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, case: str

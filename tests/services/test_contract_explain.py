@@ -520,6 +520,7 @@ def test_admin_contract_is_returned_with_owner(world: World, buy: Any):
     assert (controller["owner"]["address"], controller["owner"]["kind"]) == (OWNED, "wallet")
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("answers", "kind", "address"),
     [
@@ -932,6 +933,7 @@ def test_next_registry_replaces_failed_one(world: World, buy: Any, fault: Fault)
     assert data["warnings"][: len(response.json()["warnings"])] == response.json()["warnings"]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("registry", ["etherscan", "sourcify", "blockscout"])
 def test_failed_registry_leaves_verification_open(world: World, buy: Any, registry: str):
     world.upstreams.faults[registry] = "500"

@@ -166,6 +166,7 @@ def safe_token_body() -> dict[str, Any]:
     return {"code": 1, "message": "OK", "result": {TOKENS[0]: flags}}
 
 
+@pytest.mark.extended
 def test_payment_refused_in_outage_is_accepted_afterwards(shop: Open, clock: Clock) -> None:
     open_shop = shop("goplus", "honeypotis", "dexscreener", "geckoterminal")
     body = {"chain": "base", "tokenAddress": TOKENS[0]}
@@ -245,6 +246,7 @@ def test_cached_answer_is_sold_during_outage(shop: Open) -> None:
     assert open_shop.facilitator.settle_calls == charged + 1
 
 
+@pytest.mark.extended
 def test_settled_payment_runs_during_outage(shop: Open, clock: Clock) -> None:
     open_shop = shop("dexscreener", "geckoterminal")
     open_shop.fail("dexscreener", "geckoterminal")
@@ -279,6 +281,7 @@ def test_delivered_payment_is_replayed_during_outage(shop: Open) -> None:
     assert response.content == delivered.content
 
 
+@pytest.mark.extended
 def test_payment_refused_by_facilitator_counts_as_new(shop: Open) -> None:
     open_shop = shop("exa", off=("searxng", "brave"))
     open_shop.fail("exa")
@@ -327,6 +330,7 @@ def test_source_without_requested_option_does_not_count(shop: Open) -> None:
     assert response.status_code == 200, response.text
 
 
+@pytest.mark.extended
 def test_built_in_reader_answers_while_keyed_source_is_down(shop: Open) -> None:
     open_shop = shop("firecrawl")
     open_shop.fail("firecrawl")
@@ -503,6 +507,7 @@ def test_trial_that_is_sent_twice_runs_once(down: Shop, clock: Clock) -> None:
     assert {response.status_code for response in responses} == {200}
 
 
+@pytest.mark.extended
 def test_trial_with_failed_payment_delays_next_by_one_pause(down: Shop, clock: Clock) -> None:
     down.upstreams.faults.clear()
     down.upstreams.set_response("exa", "/search", {"results": []}, method="POST")

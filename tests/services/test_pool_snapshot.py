@@ -225,6 +225,7 @@ def test_answer_is_valid_by_schema(client: httpx.Client, upstreams: FakeUpstream
     assert list(data) == list(pool_snapshot.output_example)
 
 
+@pytest.mark.extended
 def test_chains_are_accepted_by_slug_and_id(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     token = TOKEN.upper().replace("0X", "0x")
     for name in CHAINS:
@@ -270,6 +271,7 @@ def test_quote_token_has_own_price_and_no_fdv(client: httpx.Client, upstreams: F
     )
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("source", ["dexscreener", "geckoterminal"])
 def test_figures_unknown_of_quote_token_are_named(
     client: httpx.Client, upstreams: FakeUpstreams, source: str
@@ -378,6 +380,7 @@ def test_one_sided_pool_does_not_hide_balanced_one(client: httpx.Client, upstrea
     assert body["warnings"] == [NOT_READ]
 
 
+@pytest.mark.extended
 def test_doubtful_or_missing_values_give_warnings(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     for number, (odd, _) in enumerate(DOUBTS):
         serve_dexscreener_pair(upstreams, pair_address(number), dexscreener_row(number, **odd))

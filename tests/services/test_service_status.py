@@ -50,6 +50,7 @@ def test_service_without_calls_is_unknown(shop: Open) -> None:
     assert {day["state"] for day in status["days"]} == {None}
 
 
+@pytest.mark.extended
 def test_answer_makes_service_operational(shop: Open) -> None:
     open_shop = shop(*SOURCES)
     open_shop.upstreams.set_response("goplus", "/api/v1/token_security/8453", safe_token_body())
@@ -88,6 +89,7 @@ def test_dead_sources_are_outage_until_they_answer(shop: Open, clock: Any) -> No
     assert "None of its sources answers" in files["/services/token-risk"].content.decode()
 
 
+@pytest.mark.extended
 def test_unconfigured_services_match_catalogue(shop: Open) -> None:
     client = shop("goplus", off=("defillama",)).client
     listed = [

@@ -396,6 +396,7 @@ def test_no_data_beside_failure_is_retryable(client: httpx.Client, upstreams: Fa
     assert (response.status_code, response.json()["error"]["provider"]) == (502, failing)
 
 
+@pytest.mark.extended
 def test_disabled_simulation_is_reported(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams):
     Market(upstreams)
     off = upstreams.provider_settings(*NAMES) | upstreams.provider_settings("honeypotis", enabled=False)
@@ -717,6 +718,7 @@ def test_total_tax_does_not_disprove_honeypot(client: httpx.Client, upstreams: F
     assert (honeypot["isHoneypot"], honeypot["canSell"]) == (None, False)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(("failed", "is_known"), [(400, True), (500, False), (1000, False)])
 def test_failing_holders_outweigh_one_sale(
     client: httpx.Client, upstreams: FakeUpstreams, *, failed: int, is_known: bool
@@ -733,6 +735,7 @@ def test_failing_holders_outweigh_one_sale(
     assert all(f"but {failed} of 1000 holders that honeypot.is tried" in each for each in warned)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("row", "is_named"),
     [

@@ -764,6 +764,7 @@ def test_invalid_request_is_free(client: httpx.Client) -> None:
         assert [issue["path"] for issue in response.json()["error"]["details"]["issues"]] == [path]
 
 
+@pytest.mark.extended
 def test_buyer_sees_own_payment_on_development_chain(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain
 ) -> None:

@@ -79,6 +79,7 @@ def test_signer_of_known_signature_is_payer(
     assert recover_signer(bytes.fromhex(digest), bytes.fromhex(signature)) == PAYER.lower()
 
 
+@pytest.mark.extended
 @settings(deadline=None)
 @given(domain=domains, payer=addresses, to=addresses, value=words, after=words, before=words, nonce=nonces)
 def test_digests_match_eth_account(

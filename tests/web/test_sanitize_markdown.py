@@ -59,6 +59,7 @@ def test_no_script_remains_in_brackets(markdown: str) -> None:
     assert not RUNS.search(sanitize_markdown(markdown))
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "hostile",
     [

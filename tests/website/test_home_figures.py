@@ -65,6 +65,7 @@ def test_hero_shows_typical_time_if_measured(shop: ServedSite) -> None:
     assert format_duration(999) == "999 ms"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("published", "linked"),
     [("https://git.example/centgate", True), ('javascript:alert("1")', False), (7, False), (None, False)],

@@ -71,6 +71,7 @@ def test_pages_are_small(shop: ServedSite) -> None:
     assert {path: size for path, size in sizes.items() if size > PAGE_BYTES} == {}
 
 
+@pytest.mark.extended
 def test_scripts_of_pages_are_small(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         sources: list[str] = tree.xpath("//script/@src")
@@ -121,6 +122,7 @@ def test_scrollable_regions_are_focusable_and_named(trees: dict[str, Tree]) -> N
         assert not tree.xpath("//table[not(parent::*[@role='region'])]"), path
 
 
+@pytest.mark.extended
 def test_internal_links_lead_somewhere(shop: ServedSite, trees: dict[str, Tree]) -> None:
     for path, tree in trees.items():
         for link in tree.xpath("//a/@href | //link/@href | //script/@src | //img/@src"):
@@ -318,6 +320,7 @@ def test_table_has_every_field_once_in_order(schema: dict[str, Any]) -> None:
     assert [row.name for row in rows] == list(list_schema_paths(schema))
 
 
+@pytest.mark.extended
 @given(SCHEMAS)
 def test_definition_is_shown_like_inline_schema(schema: dict[str, Any]) -> None:
     referring = {"type": "object", "properties": {"it": {"$ref": "#/$defs/It"}}, "$defs": {"It": schema}}
@@ -459,6 +462,7 @@ def test_code_is_shown_unchanged(code: str, language: str) -> None:
     assert tree.xpath("string(//code)") == f"{text}\n"
 
 
+@pytest.mark.extended
 def test_page_links_to_pages_and_markdown_to_markdown(deployment: ApiSnapshot) -> None:
     pages = build_pages(deployment)
     first = pages[0]

@@ -182,6 +182,7 @@ def test_pages_are_small(sources: dict[str, str]) -> None:
     assert {path: size for path, size in sizes.items() if size > 72 * KIB} == {}
 
 
+@pytest.mark.extended
 def test_scripts_of_pages_are_small(shop: ServedSite, sources: dict[str, str]) -> None:
     sizes: dict[str, int] = {}
     with httpx.Client(base_url=shop.url) as http:
@@ -316,6 +317,7 @@ def test_pages_are_printable(context: BrowserContext, paths: list[str]) -> None:
         assert page.pdf().startswith(b"%PDF"), path
 
 
+@pytest.mark.extended
 def test_internal_links_lead_somewhere(shop: ServedSite, sources: dict[str, str]) -> None:
     links = {
         (path, link)

@@ -51,6 +51,7 @@ def test_all_served_files_are_written(shop: ServedSite, built: Path) -> None:
         assert (built / file.static_path).read_bytes() == file.content, file.path
 
 
+@pytest.mark.extended
 def test_plain_host_serves_every_page_and_its_links(
     shop: ServedSite, built: Path, host: httpx.Client
 ) -> None:

@@ -43,6 +43,7 @@ def expect_announcement(page: Page, text: str) -> None:
     expect(page.locator("#try-said")).to_contain_text(text)
 
 
+@pytest.mark.extended
 @pytest.mark.smoke
 def test_visitor_finds_reads_and_buys_a_service(page: Page, devchain: DevChain) -> None:
     wallet = BrowserWallet(1)

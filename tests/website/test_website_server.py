@@ -265,6 +265,7 @@ def site_app(shop: ServedSite) -> Starlette:
     return create_site_app(shop.deployment.api, shop.deployment)
 
 
+@pytest.mark.extended
 @given(st.text(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_any_path_and_headers_are_answered(site_app: Starlette, path: str, accept: bytes, tag: bytes) -> None:
@@ -364,6 +365,7 @@ def wait_for_text(client: httpx.Client, said: str) -> str:
     raise AssertionError(f"the first page does not come to say {said!r}")
 
 
+@pytest.mark.extended
 def test_command_serves_and_prints_ready(shop: ServedSite) -> None:
     command = [CENTGATE, "site", "--api", shop.deployment.api + "/", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -53,6 +53,7 @@ def post_unpaid(client: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
     return client.post(PHISHING, json=body).json()
 
 
+@pytest.mark.extended
 async def test_unpaid_call_gets_terms_of_route(connect_client: ConnectClient, reader: httpx.Client) -> None:
     async with connect_client(reader) as mcp:
         result = await mcp.call_tool(SLUG, QUESTION)
@@ -104,6 +105,7 @@ async def test_same_payment_gets_same_answer_without_second_charge(
     assert devchain.token_balance(buyer.address) == before
 
 
+@pytest.mark.extended
 async def test_payment_over_mcp_is_redeemed_over_http(
     connect_client: ConnectClient, chain_client: httpx.Client, devchain: DevChain, buyer: Buyer
 ) -> None:
@@ -134,6 +136,7 @@ async def test_payment_over_http_is_redeemed_over_mcp(
     assert facilitator.settle_calls == 1
 
 
+@pytest.mark.extended
 async def test_payment_as_header_text_is_accepted(
     connect_client: ConnectClient, client: httpx.Client, buyer: Buyer
 ) -> None:
@@ -273,6 +276,7 @@ async def test_no_data_is_charged_error(
     assert result_meta(result)[RECEIPT]["success"] is True
 
 
+@pytest.mark.extended
 async def test_undelivered_payment_buys_answer_later(
     connect_client: ConnectClient,
     no_data_client: httpx.Client,
@@ -321,6 +325,7 @@ async def test_payment_is_not_settled_while_all_sources_are_down(
     assert facilitator.settle_calls == charged
 
 
+@pytest.mark.extended
 async def test_deployment_without_payments_says_so(
     connect_client: ConnectClient, api: ApiFactory, settings: Settings
 ) -> None:

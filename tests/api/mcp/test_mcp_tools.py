@@ -54,6 +54,7 @@ def fetch_entries(client: httpx.Client) -> list[ServiceDetail]:
     return [ServiceDetail.model_validate(client.get(f"/services/{slug}").json()) for slug in slugs]
 
 
+@pytest.mark.extended
 async def test_each_service_is_tool_in_catalogue_order(
     connect_client: ConnectClient, reader: httpx.Client
 ) -> None:

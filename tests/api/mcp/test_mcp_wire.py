@@ -242,6 +242,7 @@ def test_card_and_catalog_link_server(api: ApiFactory, settings: Settings) -> No
     assert listed["type"] == listed["mediaType"] == card.headers["content-type"]
 
 
+@pytest.mark.extended
 def test_call_logs_one_line_with_service_code_and_payment(
     tmp_path: Path, buyer: Buyer, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -274,6 +274,7 @@ def list_worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
     ]
 
 
+@pytest.mark.extended
 @given(CASES)
 def test_additional_bad_fact_never_lowers_severity_or_rank(evidence: ApprovalEvidence):
     before = evaluate_approval(evidence)
@@ -322,6 +323,7 @@ def test_every_finding_is_one_sentence_with_source(evidence: ApprovalEvidence):
         assert finding.source in ("goplus", "rpc", "etherscan", "centgate")
 
 
+@pytest.mark.extended
 @given(st.lists(CASES, max_size=12, unique_by=lambda evidence: evidence.entry.key))
 def test_usd_at_risk_never_exceeds_sum_of_approvals(drawn: list[ApprovalEvidence]):
     first = {each.entry.token.address: each for each in reversed(drawn)}

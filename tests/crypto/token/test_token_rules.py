@@ -1407,6 +1407,7 @@ def test_expired_lock_never_lowers_level(facts: TokenEvidence):
         assert rank_level(change_flags(facts, lp_holders=free)) >= rank_level(facts)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS)
 def test_additional_controllers_never_lower_level(facts: TokenEvidence):
@@ -1461,6 +1462,7 @@ def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str
     )
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS, st.sampled_from([*BAD_FLAGS, "trusted", "cex_listed"]))
 def test_unknown_flag_is_never_better_than_harmless_one(facts: TokenEvidence, name: str):

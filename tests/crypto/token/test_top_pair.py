@@ -277,6 +277,7 @@ def test_implausible_price_is_never_chosen_beside_deep_pairs(
     assert set(choice.price_outliers) == set(nonsense)
 
 
+@pytest.mark.extended
 @given(generate_pair_lists(), st.data())
 def test_order_of_pairs_does_not_matter(pairs: list[Pair], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(pairs))
@@ -284,6 +285,7 @@ def test_order_of_pairs_does_not_matter(pairs: list[Pair], data: st.DataObject) 
     assert choose_top_pair(shuffled, TOKEN) == choose_top_pair(pairs, TOKEN)
 
 
+@pytest.mark.extended
 @given(generate_pair_lists())
 def test_choice_is_one_of_pairs_and_has_description(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)
@@ -295,6 +297,7 @@ def test_choice_is_one_of_pairs_and_has_description(pairs: list[Pair]) -> None:
     describe_price_spread(choice, TOKEN)
 
 
+@pytest.mark.extended
 @given(generate_pair_lists())
 def test_chosen_pair_has_price_if_any_has(pairs: list[Pair]) -> None:
     choice = choose_top_pair(pairs, TOKEN)

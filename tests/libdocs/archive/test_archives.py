@@ -280,6 +280,7 @@ def test_negative_member_size_ends_reading() -> None:
     assert list_paths(content)[:1] == ["README.md"]
 
 
+@pytest.mark.extended
 def test_chain_of_headers_ends_reading() -> None:
     chain = make_header("x", 0, tarfile.XHDTYPE) * 5_000
     content = gzip.compress(make_member(README) + chain + bytes(1024))

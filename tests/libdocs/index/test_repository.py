@@ -130,6 +130,7 @@ def test_unreadable_repository_makes_index_incomplete(tmp_path: Path) -> None:
     assert "repository" in read_metadata(tmp_path / "index")["incomplete"]
 
 
+@pytest.mark.extended
 async def test_hanging_repository_is_skipped(
     registry: PackageRegistry, github: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

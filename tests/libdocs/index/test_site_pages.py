@@ -143,6 +143,7 @@ async def test_root_text_is_not_used_for_site_below_it(
     assert {(each.origin, each.version) for each in snippets} == {("package", "1.4.0")}
 
 
+@pytest.mark.extended
 async def test_site_named_by_start_page_is_found(
     registry: PackageRegistry, site: SmallSite, tmp_path: Path
 ) -> None:
@@ -180,6 +181,7 @@ async def test_excluded_site_is_skipped(
     assert {"/docs/llms-full.txt"}.isdisjoint(site.requested_paths) or case == "html"
 
 
+@pytest.mark.extended
 async def test_invalid_home_page_is_ignored(registry: PackageRegistry, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
 

@@ -248,6 +248,7 @@ def test_deprecated_overload_is_omitted() -> None:
     assert (piece.code, piece.text) == ("export declare function send(what: string): void", None)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "text",
     [

@@ -280,6 +280,7 @@ def test_reexporting_module_is_followed() -> None:
     ]
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("statement", ["from .m{} import send", "from .m{} import *"], ids=["names", "stars"])
 def test_long_chain_of_imports_is_followed_or_cut(statement: str) -> None:
     chain = [

@@ -23,6 +23,8 @@ from signed_receipts import BODY, SIGNER, signed_payment_required, signed_settle
 from centgate.signing.eip3009 import derive_address, recover_signer
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 
+pytestmark = pytest.mark.extended
+
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 Run = Callable[[str, Any], Any]
 
@@ -66,7 +68,6 @@ def test_hash_is_keccak_256(run_script: Run) -> None:
     assert hashes == ["0x" + sha3.keccak_256(each).hexdigest() for each in inputs]
 
 
-@pytest.mark.extended
 def test_recovered_signer_matches_coincurve(run_script: Run) -> None:
     chance = random.Random(402)
     signed: list[tuple[bytes, bytes, str]] = []
@@ -98,7 +99,6 @@ def odd_signatures() -> list[tuple[bytes, bytes]]:
     return odd + [(each, r + s + tail) for tail in tails for each in (digest, bytes(32), b"\xff" * 32)]
 
 
-@pytest.mark.extended
 def test_signatures_refused_by_coincurve_are_refused(run_script: Run) -> None:
     odd = odd_signatures()
 

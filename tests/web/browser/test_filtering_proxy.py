@@ -324,6 +324,7 @@ async def test_flood_of_headers_is_cut_off(world: World, flood: bytes) -> None:
     assert not world.received
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("head", [b"", b"GET http://127.0.0.1/ HTTP/1.1\r\nA"], ids=["silent", "slow"])
 async def test_slow_request_is_cut_off(world: World, head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxy, "HEAD_SECONDS", 0.1)

@@ -84,6 +84,7 @@ def test_pdf_without_text_is_explained(body: bytes, message: str) -> None:
         convert_pdf(body)
 
 
+@pytest.mark.extended
 def test_only_first_pages_of_long_pdf_are_read() -> None:
     text, _, warnings = convert_pdf(build_pdf(*(f"Page {number}" for number in range(230))))
 

@@ -115,6 +115,7 @@ def test_nested_headings_without_text_are_removed_together() -> None:
     assert text == first
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("piece", ["[\\", "[a b](c)", "[![a](", "`a", "- "])
 def test_link_like_text_is_cut_in_linear_time(piece: str) -> None:
     text, _ = truncate(piece * 200_000, 200_000)

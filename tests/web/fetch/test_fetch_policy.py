@@ -92,6 +92,7 @@ def _literal(address: IPv4Address | IPv6Address) -> str:
 PARTS = ("{0}", "0x{0:x}", "0x{0:X}", "0X{0:04x}", "0{0:o}", "000{0:o}")
 
 
+@pytest.mark.extended
 @given(
     st.ip_addresses(v=4), st.lists(st.sampled_from(PARTS), min_size=1, max_size=4), st.sampled_from(["", "."])
 )

@@ -144,6 +144,7 @@ def test_page_must_match_most_words(tmp_path: Path) -> None:
     assert list_paths(index, "pizza restaurants") == []
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("query", "language", "text"),
     [

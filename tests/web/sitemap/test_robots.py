@@ -110,6 +110,7 @@ async def test_rules_apply_to_pages_of_the_site(site: SmallSite, open_robots_cac
     assert sitemaps == [site.url_of("/map.xml")]
 
 
+@pytest.mark.extended
 async def test_refusal_names_the_host(site: SmallSite, open_robots_cache: OpenRobots) -> None:
     site.respond("/robots.txt", ALL)
 

@@ -439,6 +439,7 @@ def test_words_are_separated() -> None:
     ]
 
 
+@pytest.mark.extended
 @given(st.text(max_size=200), st.lists(st.lists(st.text(max_size=20), max_size=20), max_size=20))
 def test_relevance_is_number_for_every_document(search: str, documents: list[list[str]]) -> None:
     scores = score_relevance(search, documents)
