@@ -140,16 +140,21 @@ TOKEN_LIMITS = (
     "cover a sample.",
     "Simulated transactions look like those of a wallet, but trade on the pool itself and not by a router "
     "that people use, spend a fixed part of the pool, and have code at the holders that are tried. A token "
-    "that recognises this can let the probes sell and refuse others; where code at the seller or the sender "
-    "makes the difference, it is found and counts as a honeypot.",
+    "that recognises this can let the probes sell and refuse others. Code at the seller or at the sender, "
+    "ample gas, and an approval of the exact amount are found where they make the difference: wallets of "
+    "holders are also let send tokens to the pool, and a small sale is repeated as a wallet makes it.",
+    "A sell tax is what the seller loses: what does not reach the pool, and what the pool pays less than it "
+    "took for the same tokens, above 15 % for its fees and its price.",
     "Where new accounts cannot sell, at least three holders must be able to, and at least half of those "
     "tried; to call it a honeypot without a reason that the token gives, three must fail. With fewer the "
     "sale is in doubt. At most eight holders are tried.",
-    "Recent buyers are taken from the token's own Transfer events, which it can make up; real purchases for "
-    "show have the same effect.",
+    "Recent buyers are taken from the pool's own events of swaps, and up to three from the token's Transfer "
+    "events, which it can make up; real purchases for show have the same effect. Only Transfer events tell "
+    "the buyers in pools of Uniswap v4. Holdings that are dust beside the pool are not tried.",
     "Pools that are not of a listed exchange, or have hooks or fees that are not listed, are not read; of "
     "very many pools the first 24 are.",
-    "Branches that a selector does not show, such as a special amount in `approve`, stay unseen in bytecode.",
+    "Branches that a selector does not show, such as a special amount in a transfer, stay unseen in "
+    "bytecode; so does a second account that may use a power beside the owner, if the code reads both.",
     "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
     "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
     "Wallets that hold shares of the liquidity count as one hand, as one person can have many; "

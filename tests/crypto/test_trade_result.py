@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.trade_records import (
     APPROVED,
+    BOUGHT,
     FUNDED,
     RECORD_BYTES,
     SOLD,
@@ -35,13 +36,13 @@ TAKEN = (
     )
     + b"blacklist".ljust(32)
 )
-PURCHASE = PurchaseProbe(10**6, 10**6, 18, 18, SALE, SALE, SALE, SALE, None, None, None)
+PURCHASE = PurchaseProbe(10**6, 10**6, 18, 18, SALE, SALE, SALE, SALE, None, None, None, SALE)
 UNSOLD = replace(PURCHASE, small=NO_SALE, large=NO_SALE, with_code=None, other_way=NO_SALE)
 UNBOUGHT = replace(PURCHASE, small=NO_PURCHASE, large=None, transfer=None, with_code=None)
 
 
 def build_holder(number: int, record: TradeRecord, *, drained: bool = False) -> HolderProbe:
-    return HolderProbe(f"0x{number:040x}", 1000, 1000, record, None, None, drained)
+    return HolderProbe(f"0x{number:040x}", 1000, 1000, 10**6, record, None, None, drained)
 
 
 def build_probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> TradeProbes:
@@ -73,6 +74,13 @@ def build_probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> Trade
         (replace(UNSOLD, small=replace(NO_SALE, reason=TAKEN)), (NO_SALE,), True),
         # the gas was used up before a larger sale
         (replace(PURCHASE, large=None), (SALE, SALE, SALE), None),
+        # only an approval of the exact amount, or ample gas, lets it sell; or wallets cannot ask for one
+        (replace(PURCHASE, as_wallet=NO_SALE), (SALE, SALE, SALE), True),
+        (replace(PURCHASE, as_wallet=replace(NO_SALE, stage=BOUGHT)), (SALE, SALE, SALE), None),
+        (replace(PURCHASE, as_wallet=None), (SALE, SALE, SALE), False),
+        # after a large purchase nothing can be sold; with a part that can, there is a largest sale
+        (replace(PURCHASE, large=NO_SALE, largest_sale=NO_SALE), (SALE, SALE, SALE), None),
+        (replace(PURCHASE, large=NO_SALE, largest_sale=SALE), (SALE, SALE, SALE), False),
         (UNBOUGHT, (), None),
         (UNBOUGHT, (SALE,), None),
         (UNBOUGHT, (SALE, SALE, SALE), False),
@@ -87,6 +95,43 @@ def test_honeypot_requires_both_probes(
     purchase: PurchaseProbe | None, records: tuple[TradeRecord, ...], expected: object
 ):
     assert summarise_trades(build_probes(purchase, *records)).honeypot is expected
+
+
+def test_wallets_that_cannot_send_raise_doubt():
+    tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
+    one_sends = [replace(tried[0], can_send=True), *tried[1:]]
+
+    assert summarise_trades(TradeProbes(POOL, PURCHASE, None, tried)).honeypot is None
+    assert summarise_trades(TradeProbes(POOL, PURCHASE, None, one_sends)).honeypot is False
+
+
+def test_sender_that_cannot_sell_raises_doubt_without_holders():
+    origin = (SALE, NO_SALE)
+    rejects_code = replace(PURCHASE, with_code=NO_SALE)
+
+    assert summarise_trades(TradeProbes(POOL, PURCHASE, origin)).honeypot is None
+    assert summarise_trades(TradeProbes(POOL, PURCHASE, origin, [build_holder(1, SALE)])).honeypot is False
+    assert summarise_trades(TradeProbes(POOL, rejects_code, origin)).honeypot is False
+
+
+def test_dust_is_not_tried():
+    dust = replace(build_holder(1, NO_SALE), balance=1, depth=10**9)
+
+    assert not dust.is_tested
+    assert replace(dust, balance=10).is_tested
+    assert replace(dust, drained=True).is_tested
+
+
+def test_price_that_falls_in_a_sale_is_a_tax():
+    collapsed = replace(SALE, quote_in=10**6, pair_out=10**6, quote_out=10**5, pair_in=10**6, left=10**6)
+    fees = replace(collapsed, quote_out=990_000)
+    taxed = replace(collapsed, pair_in=500_000, quote_out=50_000)
+
+    assert collapsed.sell_tax == pytest.approx(90, abs=0.001)
+    assert (fees.sell_tax, fees.has_sold) == (0, True)
+    # half of the tokens, of which the pool pays a tenth
+    assert taxed.sell_tax == pytest.approx(95, abs=0.001)
+    assert not replace(collapsed, quote_out=1).has_sold
 
 
 def test_total_tax_is_failed_sale():
@@ -112,7 +157,7 @@ def test_holders_are_counted():
         build_holder(3, siphoned),
         build_holder(4, NO_SALE),
     ]
-    tried.append(HolderProbe("0x" + "9" * 40, 0, 0, None, None, None, drained=True))
+    tried.append(HolderProbe("0x" + "9" * 40, 0, 0, 10**6, None, None, None, drained=True))
 
     sales = summarise_trades(TradeProbes(POOL, PURCHASE, None, tried)).holder_sales
 

@@ -212,6 +212,12 @@ async def test_token_without_pool_is_no_data(tokens: ServedTokens):
         await run_token_risk(tokens.url, tokens.deploy("Plain").lower())
 
 
+@pytest.mark.extended
+async def test_wallet_as_token_is_no_data(tokens: ServedTokens):
+    with pytest.raises(NoData):
+        await run_token_risk(tokens.url, "0x" + "12" * 20)
+
+
 async def test_failing_node_gives_retryable_error(tokens: ServedTokens, upstreams: FakeUpstreams):
     def fail(_request: dict[str, Any]) -> tuple[int, Any] | None:
         return 200, rpc_error(-32000, "no state")

@@ -207,6 +207,34 @@ async def test_deepest_pool_decides(market: ServedWorld):
 
 
 @pytest.mark.extended
+async def test_v4_pool_with_most_coins_decides(market: ServedWorld):
+    token = market.world.deploy("RevertOnSell")
+    thin = market.world.open_pool(token, "solidly", known=False, part=100)
+    trap = market.world.open_pool(token, "v4", part=2)
+
+    found = await simulate(market.url, token, [thin, trap])
+
+    # the pools are listed without the depth of v4; no holder was tried in that one
+    assert (found.honeypot, found.sell_tax, found.pair_address) == (None, None, trap.address)
+
+
+@pytest.mark.extended
+async def test_holders_of_dust_prove_nothing(market: ServedWorld):
+    world = market.world
+    token = world.deploy("Plain")
+    pair = world.open_pair(token)
+    for buyer in world.buyers:
+        buyer.send(world.router, "buy(address,address)", WETH, pair, value=ETHER // 50)
+        balance = world.owner.read(token, "balanceOf(address)", buyer.address)
+        buyer.send(token, "transfer(address,uint256)", world.owner.address, balance - 1)
+
+    found = await simulate(market.url, token, [v2_key(token, pair)])
+
+    # a pair pays nothing for one base unit
+    assert (found.honeypot, found.holder_sales) == (False, None), found
+
+
+@pytest.mark.extended
 @pytest.mark.parametrize("exchange", ["pancakeswap", "slipstream"])
 async def test_callbacks_of_other_v3_pools_are_served(market: ServedWorld, exchange: str):
     world = market.world

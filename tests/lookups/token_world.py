@@ -84,14 +84,14 @@ class TokenWorld:
         self.owner.send(token, "addPool(address,address)", pair, WETH)
         return pair.lower()
 
-    def open_pool(self, token: str, kind: PoolKind, *, known: bool = True) -> PoolKey:
+    def open_pool(self, token: str, kind: PoolKind, *, known: bool = True, part: int = 1) -> PoolKey:
         """Create a pool of another exchange with the wrapped coin, or with the coin itself on v4.
 
-        `known`: the token knows that it is a pool.
+        `known`: the token knows that it is a pool. Its depth is one `part`th of the usual one.
         """
         exchanges = self.exchanges
-        exchanges.wrap(POOL_COINS)
-        amounts = {token: POOL_TOKENS, WETH: POOL_COINS}
+        exchanges.wrap(POOL_COINS // part)
+        amounts = {token: POOL_TOKENS // part, WETH: POOL_COINS // part}
         first, second = sorted((token.lower(), WETH))
         key = PoolKey(kind, "", first, second, kind, 3000, 60)
         match kind:
@@ -106,7 +106,7 @@ class TokenWorld:
             case "algebra":
                 key = replace(key, address=exchanges.add_algebra_pool(amounts).lower(), fee=None)
             case "v4":
-                exchanges.add_v4_pool({NATIVE_COIN: POOL_COINS, token: POOL_TOKENS})
+                exchanges.add_v4_pool({NATIVE_COIN: POOL_COINS // part, token: POOL_TOKENS // part})
                 manager = ETHEREUM.v4_manager.lower()
                 key = replace(key, address=manager, token0=NATIVE_COIN, token1=token.lower())
         if known:

@@ -95,7 +95,9 @@ async def _read_evidence(
         attempt(find_pools, rpc, chain_id, token),
         attempt(read_node_state, rpc, chain_id),
     )
-    if isinstance(shown, NoData | ProviderFailure):
+    if isinstance(shown, NoData):  # no contract
+        return ChainEvidence(missing_reason="no_pair")
+    if isinstance(shown, ProviderFailure):
         return ChainEvidence(missing_reason="source_unavailable")
     identity = None if shown.identity == TokenIdentity() else shown.identity
     evidence = ChainEvidence(

@@ -445,6 +445,15 @@ def _parse_state(
     spot = _parse_spot(state, price_answer, token_first=token_first)
     if spot is None or not state.token_reserve or not state.quote_reserve:
         return None
+    if key.kind in ("v2", "solidly") and price_answer is not None:
+        # a token can tell a reader any balance; the pair trades with what it has recorded
+        recorded = (_word(price_answer, 0), _word(price_answer, 1))
+        first, second = recorded if token_first else recorded[::-1]
+        state = replace(
+            state,
+            token_reserve=min(state.token_reserve, first),
+            quote_reserve=min(state.quote_reserve, second),
+        )
     return replace(state, spot=spot)
 
 

@@ -2,7 +2,7 @@
 
 At most three rounds of requests: features of the node, the price of gas and the latest block, which a caller
 may have read before; trades of new accounts and, if no holder is known, the pool's recent buyers; sales of
-holders. Two more follow if a node refuses the transactions, or a new account cannot sell.
+holders. More follow if a node refuses the transactions, a new account cannot sell, or holders cannot send.
 
 A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
 wallet: its sender is an account without code or history, with another address each time, which pays for its
@@ -54,6 +54,10 @@ MAX_HOLDERS = 8
 HOLDER_BLOCKS = 10_000
 """Blocks in which buyers are looked for."""
 HOLDER_LOG_REQUESTS = 2
+MAX_PROVEN_HOLDERS = 5
+"""Of the holders, those that the pool itself names as buyers, if the token names others."""
+MIN_PURCHASE = 10**-6
+"""Part of the largest recent purchase below which a buyer is not tried: dust may pay nothing."""
 SETTLED_BLOCKS = 5
 """Blocks after which a buyer is preferred: a token may demand a pause between two trades."""
 MAX_GAS_PRICE = 10_000 * 10**9
@@ -70,6 +74,18 @@ _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hook decides it."""
 T = TypeVar("T")
 _ZERO = "0x" + "0" * 40
+SWAP_TOPICS = (
+    "0xd78ad95fa46c994b6551d0da85fc275fe613ce37657fb8d5e3d130840159d822",
+    "0xb3e2773606abfd36b5bd91394b3a54d1398336c65005baf7bf7a05efeffaf75b",
+    "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67",
+    "0x19b47279256b2a23a1665c810c8d55a1758940ee09377d4f8d26497a3577dc83",
+)
+"""Topics of Swap of pairs (Uniswap v2; Velodrome) and of pools with ranges (Uniswap v3; PancakeSwap v3). The
+second indexed argument is the recipient."""
+_TRANSFER = bytes.fromhex("a9059cbb")
+"""transfer(address,uint256)"""
+TRANSFER_GAS = 1_000_000
+"""Gas of a transfer to the pool, which a token may use to sell its fees."""
 _SELL_TOKENS = bytes.fromhex("9b4db972")
 """sellTokens((uint256,address,address,address,uint256,int256,address))"""
 _BUY_AND_SELL = bytes.fromhex("bf553a3c")
@@ -185,29 +201,47 @@ class _TradeSimulation:
         purchases = trades.purchases
         if not any(purchases) and trades.origin is None and not holders:
             return Simulation(explanation=NOT_RUN)
+        first = purchases[0]
+        priced = [each.priced_by(first.small if first else None) for each in holders]
         simulations: list[Simulation] = []
-        for number, (pool, purchase) in enumerate(zip(self.pools, purchases, strict=True)):
-            is_first = number == 0
-            has_bought = any(each is not None and each.has_bought for each in purchases[:number])
+        for number in self._order_by_depth(purchases):
+            purchase, is_first = purchases[number], number == 0
+            stands_in = not any(each is not None and each.has_bought for each in purchases[:number])
             probes = TradeProbes(
-                pool,
+                self.pools[number],
                 purchase,
                 trades.origin if is_first else None,
-                () if has_bought else holders,
+                priced if is_first or stands_in else (),
                 by_contract=trades.by_contract if is_first else None,
             )
-            simulations.append(summarise_trades(probes))
-        # a pool that sells and does not buy back is not outweighed by a smaller one that does
-        open_trap = (
-            simulation
-            for simulation, purchase in zip(simulations, purchases, strict=True)
-            if purchase is not None and purchase.has_bought
-        )
-        if (first := next(open_trap, None)) is not None:
-            return first
+            simulation = summarise_trades(probes)
+            # a pool that sells and does not buy back is not outweighed by a smaller one that does
+            if purchase is not None and purchase.has_bought:
+                return simulation
+            simulations.append(simulation)
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
         return next(decided, None) or next(filled, simulations[0])
+
+    def _order_by_depth(self, purchases: Sequence[PurchaseProbe | None]) -> list[int]:
+        """Return the positions of the pools, the deepest first.
+
+        They are in this order, except for pools of Uniswap v4: only the trade shows their depth, which is
+        compared if both pools have the native coin.
+        """
+        coins = (self.funding.wrapped, _ZERO)
+        depths = {
+            number: purchase.quotes
+            for number, (pool, purchase) in enumerate(zip(self.pools, purchases, strict=True))
+            if purchase is not None and _quote_of(pool, self.token) in coins
+        }
+        deeper = [
+            number
+            for number, depth in depths.items()
+            if self.pools[number].kind == "v4" and depth > depths.get(0, depth)
+        ]
+        first = max(deeper, key=depths.__getitem__, default=0)
+        return sorted(range(len(self.pools)), key=lambda number: number != first)
 
     async def _trade(self, features: CallFeatures, price: int) -> _NewAccountTrades:
         """Buy and sell in each pool by new accounts, and in the first by the transaction's sender."""
@@ -260,29 +294,49 @@ class _TradeSimulation:
     def _holder_call(self, pool: PoolKey, holder: str, price: int) -> SimulatedCall:
         return _call_own_code(holder, _SELL_TOKENS + self._encode_market(pool), price)
 
+    def _transfer_call(self, holder: str, amount: int, price: int) -> SimulatedCall:
+        """Return a transfer to the first pool that a holder's wallet sends, with its own code or none."""
+        data = _TRANSFER + _address_word(self.pools[0].address) + amount.to_bytes(32, "big")
+        gas = TRANSFER_GAS + secrets.randbelow(MAX_SPARE_GAS)
+        coins = {holder: AccountState(balance=gas * price + _wallet_coins())}
+        return SimulatedCall(data, gas, to=self.token, sender=holder, gas_price=price, overrides=coins)
+
     async def _find_buyers(self, height: int | None) -> dict[str, int]:
-        """Return recent recipients of tokens from the first pool, with the amounts they received."""
+        """Return recent buyers in the first pool, with the amounts they received.
+
+        Those that the pool names come first: the token can make up its own events, or leave them out.
+        """
         if height is None:
             return {}
-        topics = [erc20.TRANSFER_TOPIC, erc20.encode_topic(self.pools[0].address)]
-        logs = await self._read_transfers(topics, height)
-        if logs is None:
-            return {}
-        received: dict[str, int] = {}
-        last_blocks: dict[str, int] = {}
-        for log in logs.entries:
-            buyer = erc20.decode_address(log.topics[2])
-            if not is_burn_address(buyer) and buyer not in (self.token, self.pools[0].address):
-                received[buyer] = received.get(buyer, 0) + _amount_of(log)
-                last_blocks[buyer] = log.block
-        settled = [buyer for buyer, block in last_blocks.items() if block <= height - SETTLED_BLOCKS]
-        buyers = settled if len(settled) >= FEW_HOLDERS else list(received)
-        return {buyer: received[buyer] for buyer in _spread(buyers, MAX_HOLDERS)}
+        pool = self.pools[0]
+        swaps, transfers = await asyncio.gather(
+            self._read_logs([SWAP_TOPICS], height, pool.address),
+            self._read_logs([erc20.TRANSFER_TOPIC, erc20.encode_topic(pool.address)], height, self.token),
+        )
+        position = 0 if pool.token0 == self.token else 1
+        told = self._list_purchases(transfers, _amount_of)
+        proven = self._list_purchases(swaps, partial(_amount_bought, position=position))
+        buyers = _choose_buyers(proven, height, MAX_PROVEN_HOLDERS if told else MAX_HOLDERS)
+        others = {buyer: each for buyer, each in told.items() if buyer not in buyers}
+        buyers |= _choose_buyers(others, height, MAX_HOLDERS - len(buyers))
+        return {buyer: each.amount for buyer, each in buyers.items()}
 
-    async def _read_transfers(
-        self, topics: Sequence[str | Sequence[str] | None], height: int
+    def _list_purchases(
+        self, logs: EventLogs | None, read_amount: Callable[[EventLog], int]
+    ) -> dict[str, _Purchases]:
+        """Return the purchases by their recipient, which is the last indexed argument."""
+        purchases: dict[str, _Purchases] = {}
+        for log in logs.entries if logs else ():
+            buyer, amount = erc20.decode_address(log.topics[2]), read_amount(log)
+            if amount and not is_burn_address(buyer) and buyer not in (self.token, self.pools[0].address):
+                earlier = purchases[buyer].amount if buyer in purchases else 0
+                purchases[buyer] = _Purchases(earlier + amount, log.block)
+        return purchases
+
+    async def _read_logs(
+        self, topics: Sequence[str | Sequence[str] | None], height: int, address: str
     ) -> EventLogs | None:
-        """Return the token's recent transfers; None if they cannot be read."""
+        """Return a contract's recent logs with two indexed arguments; None if they cannot be read."""
         logs = await attempt(
             self.rpc.event_logs,
             self.chain_id,
@@ -290,7 +344,7 @@ class _TradeSimulation:
             to_block=height,
             blocks=HOLDER_BLOCKS,
             requests=HOLDER_LOG_REQUESTS,
-            address=self.token,
+            address=address,
         )
         if isinstance(logs, NoData | ProviderFailure):
             return None
@@ -308,16 +362,43 @@ class _TradeSimulation:
         chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
         if not chosen:
             return []
-        outcomes, sent = await asyncio.gather(
-            self._run_at_holders(chosen, price), self._read_sent(chosen, height)
+        outcomes, sent, sends = await asyncio.gather(
+            self._run_at_holders(chosen, price),
+            self._read_sent(chosen, height),
+            self._send_from(dict.fromkeys(chosen, 1), price),
         )
         probes: list[HolderProbe] = []
         for holder, (code, outcome) in outcomes.items():
             probe = _parse(partial(parse_holder_probe, holder), outcome)
             if probe is not None and (not code or code.startswith(_DELEGATION)):
                 is_drained = _is_drained(probe, (received or {}).get(holder), sent)
-                probes.append(replace(probe, drained=is_drained))
-        return [probe for probe in probes if probe.is_tested]
+                probes.append(replace(probe, drained=is_drained, can_send=sends.get(holder)))
+        tested = [probe for probe in probes if probe.is_tested]
+        # a token may refuse so small an amount
+        refused = {
+            each.holder: each.small.amount
+            for each in tested
+            if each.can_send is False and each.can_sell and each.small is not None
+        }
+        if not refused:
+            return tested
+        again = await self._send_from(refused, price)
+        return [replace(each, can_send=again.get(each.holder, each.can_send)) for each in tested]
+
+    async def _send_from(self, amounts: Mapping[str, int], price: int) -> Mapping[str, bool]:
+        """Return which holders can send an amount to the pool in a transaction of their own, where known.
+
+        Without a price of gas if the node runs none with it.
+        """
+        calls = [self._transfer_call(holder, amount, price) for holder, amount in amounts.items()]
+        outcomes = await self._run_calls(calls)
+        if price and not any(outcome is not None and outcome.succeeded for outcome in outcomes):
+            return await self._send_from(amounts, 0)
+        return {
+            holder: outcome.succeeded and (not outcome.data or any(outcome.data))
+            for holder, outcome in zip(amounts, outcomes, strict=True)
+            if outcome is not None
+        }
 
     async def _run_at_holders(
         self, holders: Sequence[str], price: int
@@ -337,7 +418,7 @@ class _TradeSimulation:
         if height is None:
             return None
         topics = [erc20.TRANSFER_TOPIC, [erc20.encode_topic(holder) for holder in holders]]
-        logs = await self._read_transfers(topics, height)
+        logs = await self._read_logs(topics, height, self.token)
         # a shorter range than that of the purchases may lack sales, as does a failure
         if logs is None or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
             return None
@@ -352,7 +433,7 @@ class _TradeSimulation:
 
     def _encode_market(self, pool: PoolKey) -> bytes:
         """Encode the struct `Market` of the simulator."""
-        quote = pool.token1 if pool.token0 == self.token else pool.token0
+        quote = _quote_of(pool, self.token)
         fee = pool.fee if pool.fee is not None else _DYNAMIC_FEE if pool.kind == "v4" else 0
         words = [
             _KIND_NUMBERS[pool.kind].to_bytes(32, "big"),
@@ -364,6 +445,10 @@ class _TradeSimulation:
             _address_word(pool.hooks or _ZERO),
         ]
         return b"".join(words)
+
+
+def _quote_of(pool: PoolKey, token: str) -> str:
+    return pool.token1 if pool.token0 == token else pool.token0
 
 
 def _create_sender(price: int) -> _Sender:
@@ -404,6 +489,24 @@ def _is_drained(probe: HolderProbe, received: int | None, sent: set[str] | None)
     return probe.balance * 100 < received
 
 
+@dataclass(frozen=True, slots=True)
+class _Purchases:
+    """Purchases of one buyer."""
+
+    amount: int
+    """Base units of the token."""
+    last_block: int
+
+
+def _choose_buyers(purchases: Mapping[str, _Purchases], height: int, limit: int) -> dict[str, _Purchases]:
+    """Return at most `limit` buyers of more than dust, settled ones if these are not too few."""
+    most = max((each.amount for each in purchases.values()), default=0)
+    buyers = [buyer for buyer, each in purchases.items() if each.amount >= most * MIN_PURCHASE]
+    settled = [buyer for buyer in buyers if purchases[buyer].last_block <= height - SETTLED_BLOCKS]
+    chosen = settled if len(settled) >= FEW_HOLDERS else buyers
+    return {buyer: purchases[buyer] for buyer in _spread(chosen, limit)}
+
+
 def _spread(values: Sequence[str], limit: int) -> list[str]:
     """Return at most `limit` values, evenly from the whole sequence: early and late buyers may differ."""
     if len(values) <= limit:
@@ -413,6 +516,18 @@ def _spread(values: Sequence[str], limit: int) -> list[str]:
 
 def _amount_of(log: EventLog) -> int:
     return int(log.data[2:66] or "0", 16)
+
+
+def _amount_bought(log: EventLog, *, position: int) -> int:
+    """Return the tokens that a pool paid in a swap; 0 if it took them. `position` is that of the token.
+
+    Pairs give both amounts in, then both out; pools with ranges the changes of their own two balances.
+    """
+    words = [int(log.data[at : at + 64], 16) for at in range(2, len(log.data) - 63, 64)]
+    if log.topics[0] in SWAP_TOPICS[:2]:
+        return words[2 + position] if len(words) >= 4 else 0
+    change = words[position] if len(words) > position else 0
+    return 2**256 - change if change >= 2**255 else 0
 
 
 def _address_word(address: str) -> bytes:

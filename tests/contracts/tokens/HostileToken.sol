@@ -52,7 +52,14 @@ contract HostileToken {
         ContractOrigins,
         ContractSellers,
         FreeTransactions,
-        RichOrigins
+        RichOrigins,
+        UnlimitedTrap,
+        PriceCollapse,
+        HoldingLimit,
+        AmpleGas,
+        WalletSellers,
+        SameBlock,
+        LaterTax
     }
 
     string public constant name = "Hostile";
@@ -128,6 +135,8 @@ contract HostileToken {
         if (kind == Kind.ApprovesListed) require(msg.sender == owner || isListed[spender], "unknown spender");
         if (kind != Kind.ApproveIgnored) allowances[msg.sender][spender] = amount;
         if (kind == Kind.ApproveTrap && msg.sender != owner) isBlocked[msg.sender] = true;
+        bool isUnlimited = amount == type(uint256).max && msg.sender != owner;
+        if (kind == Kind.UnlimitedTrap && isUnlimited) isBlocked[msg.sender] = true;
         emit Approval(msg.sender, spender, amount);
         return _answer();
     }
@@ -138,6 +147,7 @@ contract HostileToken {
 
     function transferFrom(address from, address to, uint256 amount) external returns (bool) {
         require(allowances[from][msg.sender] >= amount, "ERC20: insufficient allowance");
+        if (kind == Kind.AmpleGas && isPool[to] && from != owner) require(gasleft() > 3_000_000);
         allowances[from][msg.sender] -= amount;
         return _transfer(from, to, amount) && _answer();
     }
@@ -203,6 +213,13 @@ contract HostileToken {
         if (kind == Kind.ContractSellers) require(from.code.length > 0);
         if (kind == Kind.RichOrigins) require(tx.origin.balance > 5000 ether);
         if (kind == Kind.FreeTransactions) require(tx.gasprice == 0 || block.basefee == 0);
+        if (kind == Kind.HoldingLimit) require(balanceOf(from) <= totalSupply / 1000);
+        if (kind == Kind.WalletSellers) require(from.code.length > 0 || tx.origin != from);
+        if (kind == Kind.SameBlock) require(boughtAt[from] == block.number);
+        if (kind == Kind.PriceCollapse) {
+            shares[pair] *= 10;
+            IPair(pair).sync();
+        }
         if (kind == Kind.GasBomb) _burnGas();
         if (kind == Kind.SwapBack && !isSwapping) _swapBack();
     }
@@ -220,6 +237,7 @@ contract HostileToken {
         if (kind == Kind.FeeSwitch && sells && switched) percent = 100;
         if (kind == Kind.SwapBack && (buys || sells)) percent = 5;
         if (kind == Kind.AlmostAllTax && sells) percent = 95;
+        if (kind == Kind.LaterTax && sells && boughtAt[from] != block.number) percent = 19;
         return amount * percent / 100;
     }
 
@@ -232,7 +250,7 @@ contract HostileToken {
         shares[to] += moved - kept;
         if (kind == Kind.Reflection) totalShares -= kept;
         else shares[kind == Kind.SwapBack ? address(this) : owner] += kept;
-        emit Transfer(from, to, amount - fee);
+        if (kind != Kind.SameBlock || !isPool[from]) emit Transfer(from, to, amount - fee);
     }
 
     function _take(address from) private {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from centgate.crypto.token.revert_reasons import FailureReason, parse_failure
@@ -15,6 +15,10 @@ FUNDED, BOUGHT, APPROVED, SOLD = 1, 2, 3, 4
 OUT_OF_GAS: Final = 3_500_000
 """Gas of a failed step without a reason that has used up its limit (4 million)."""
 MAX_DECIMALS = 255
+MAX_POOL_COST = 0.15
+"""Share of a round trip that fees, a pool's own price and rounding may cost; more is lost to the token."""
+MIN_HOLDING = 10**-8
+"""Part of the pool's tokens from which a holding can be sold for something: less may pay nothing at all."""
 _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""
 
@@ -54,8 +58,24 @@ class TradeRecord:
 
     @property
     def sell_tax(self) -> float | None:
-        """Percent of the seller's tokens that did not reach the pool; None if nothing moved."""
-        return _share_lost(self.left, self.pair_in) if self.left else None
+        """Percent of the seller's tokens that did not reach the pool, or that it did not pay for; None if
+        nothing moved.
+        """
+        lost = _share_lost(self.left, self.pair_in) if self.left else None
+        paid = self._paid_share
+        if lost is None or paid is None or paid >= 1 - MAX_POOL_COST:
+            return lost
+        return round(100 - (100 - lost) * paid, 4)
+
+    @property
+    def _paid_share(self) -> float | None:
+        """Price that the pool paid, as a share of the one at which it sold; None without both trades.
+
+        A token can make the pool's price collapse within a sale. What the pool sold is rounded down.
+        """
+        if self.stage != SOLD or not (self.quote_in and self.pair_out and self.pair_in and self.quote_out):
+            return None
+        return self.quote_out * (self.pair_out + 1) / (self.pair_in * self.quote_in)
 
     @property
     def is_siphoned(self) -> bool:
@@ -73,6 +93,12 @@ class TradeRecord:
             if failure.code == "nothing_arrived" and not self.left
             else failure
         )
+
+    def priced_by(self, purchase: TradeRecord | None) -> TradeRecord:
+        """Return a sale with the price of a purchase of another account."""
+        if purchase is None or not purchase.has_bought:
+            return self
+        return replace(self, quote_in=purchase.quote_in, pair_out=purchase.pair_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +120,8 @@ class PurchaseProbe:
     """Sale in a way that routers do not use."""
     largest_buy: TradeRecord | None
     largest_sale: TradeRecord | None
+    as_wallet: TradeRecord | None
+    """Small trade after an approval without limit, with little more gas than it needs."""
 
     @property
     def has_sold(self) -> bool:
@@ -117,15 +145,20 @@ class HolderProbe:
     balance: int
     largest: int
     """Largest amount that was sold."""
+    depth: int
+    """Tokens in the pool."""
     small: TradeRecord | None
     full: TradeRecord | None
     other_way: TradeRecord | None
     drained: bool = False
     """True if its tokens are gone without a transfer."""
+    can_send: bool | None = None
+    """True if its wallet, as it is, can send tokens to the pool itself; None if that is not known."""
 
     @property
     def is_tested(self) -> bool:
-        return self.small is not None or self.drained
+        has_tokens = self.balance >= self.depth * MIN_HOLDING
+        return (self.small is not None and has_tokens) or self.drained
 
     @property
     def can_sell(self) -> bool:
@@ -138,20 +171,30 @@ class HolderProbe:
 
     @property
     def tax(self) -> float | None:
-        """Percent of its largest sale that succeeded."""
-        if not self.can_sell or self.small is None:
+        """Percent of its sale, the highest over the amounts; None if it cannot sell.
+
+        Of a sale that takes the whole holding, only that of everything says what a sale costs.
+        """
+        sales = [each for each in (self.small, self.full) if each is not None and each.has_sold]
+        if not self.can_sell or not sales:
             return None
-        return self.full.sell_tax if self.full is not None and self.full.has_sold else self.small.sell_tax
+        if len(sales) > 1 and self.is_siphoned:
+            sales = sales[1:]
+        return max((each.sell_tax for each in sales if each.sell_tax is not None), default=None)
 
     @property
     def is_limited(self) -> bool:
         """True if it can sell, and not all at once."""
         return self.can_sell and self.full is not None and not self.full.has_sold
 
+    def priced_by(self, purchase: TradeRecord | None) -> HolderProbe:
+        """Return it with the price of a purchase as small as its small sale."""
+        return self if self.small is None else replace(self, small=self.small.priced_by(purchase))
+
 
 def parse_purchase_probe(data: bytes) -> PurchaseProbe:
     """Parse what the simulator returns. Raises ValueError if it is not in its format."""
-    if len(data) != 6 * 32 + 7 * RECORD_BYTES:
+    if len(data) != 6 * 32 + 8 * RECORD_BYTES:
         raise ValueError("not the records of a simulation")
     quotes, tokens, quote_decimals, token_decimals, _, _ = _parse_words(data, 6)
     return PurchaseProbe(
@@ -167,9 +210,9 @@ def parse_holder_probe(holder: str, data: bytes) -> HolderProbe:
     """Parse what a sale at a holder returns. Raises ValueError if it is not in its format."""
     if len(data) != 3 * 32 + 3 * RECORD_BYTES:
         raise ValueError("not the records of a holder")
-    balance, _, largest = _parse_words(data, 3)
+    balance, depth, largest = _parse_words(data, 3)
     small, full, other_way = _parse_records(data[3 * 32 :])
-    return HolderProbe(holder, balance, largest, small, full, other_way)
+    return HolderProbe(holder, balance, largest, depth, small, full, other_way)
 
 
 def parse_purchase_and_sale(data: bytes) -> tuple[TradeRecord | None, TradeRecord | None]:
@@ -177,7 +220,7 @@ def parse_purchase_and_sale(data: bytes) -> tuple[TradeRecord | None, TradeRecor
     if len(data) != 2 * RECORD_BYTES:
         raise ValueError("not the records of a purchase and a sale")
     bought, sold = _parse_records(data)
-    return bought, sold
+    return bought, None if sold is None else sold.priced_by(bought)
 
 
 def _parse_records(data: bytes) -> Sequence[TradeRecord | None]:

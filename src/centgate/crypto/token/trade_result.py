@@ -7,7 +7,7 @@ address). A token is a honeypot only if both fail.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -15,6 +15,7 @@ from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.crypto.token.trade_records import (
+    APPROVED,
     SOLD,
     HolderProbe,
     PurchaseProbe,
@@ -38,6 +39,16 @@ FEW_TRIED = "new accounts cannot sell, nor can the few holders that were found t
 HOLDERS_FAIL = "real holders cannot sell, though a new account can right after its purchase"
 FEW_FAIL = "new accounts can sell, and the few holders that were tried cannot"
 FEW_SELL = "new accounts cannot sell, and too few of the holders that were tried can"
+REFUSES_WALLETS = (
+    "new accounts cannot sell after an approval without limit, or with the gas that a wallet sends"
+)
+REFUSES_APPROVAL = "the token refuses an approval without limit, for which wallets ask"
+HOLDING_LIMITED = "who buys more than a small amount cannot sell, not even a part of it"
+SENDER_FAILS = "new accounts can sell, but not in a transaction of their own, and no holder was found to try"
+HOLDERS_DO_NOT_SEND = (
+    "holders can sell only with code at their address, as simulations have: their wallets cannot send tokens"
+    " to the pool"
+)
 DETECTED = "new accounts can sell only in a transaction that no wallet can send, as simulations are"
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
@@ -73,15 +84,27 @@ class TradeProbes:
         return len(self.selling) >= max(FEW_HOLDERS, len(self.tested) / 2)
 
     @property
+    def has_origin_bought(self) -> bool:
+        return self.origin is not None and self.origin[0] is not None and self.origin[0].has_bought
+
+    @property
     def has_origin_sold(self) -> bool:
         return self.origin is not None and self.origin[1] is not None and self.origin[1].has_sold
 
     @property
+    def is_holding_limited(self) -> bool:
+        """True if a larger purchase succeeds, after which not even a small amount can be sold."""
+        purchase = self.purchase
+        if purchase is None or purchase.large is None or not purchase.large.has_bought:
+            return False
+        has_sold_part = purchase.largest_sale is not None and purchase.largest_sale.has_sold
+        return not purchase.large.has_sold and not has_sold_part
+
+    @property
     def has_bought(self) -> bool:
         """True if somebody could buy."""
-        bought = self.origin[0] if self.origin else None
         purchased = self.purchase is not None and self.purchase.has_bought
-        return purchased or (bought is not None and bought.has_bought)
+        return purchased or self.has_origin_bought
 
     @property
     def has_sold(self) -> bool:
@@ -167,14 +190,33 @@ def _judge(probes: TradeProbes) -> _TradeVerdict:
 def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
     """A new account sold; many holders that cannot are the truth unless the code at their address is why."""
     tested, purchase = probes.tested, probes.purchase
-    if purchase is not None and purchase.has_sold and purchase.large is None:
-        return _TradeVerdict(None, HEAVY_GAS, is_tax_known=False)
+    if purchase is not None and purchase.has_sold and (doubt := _doubt_sale(probes, purchase)) is not None:
+        return doubt
+    if probes.selling and all(each.can_send is False for each in probes.selling):
+        return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, is_tax_known=False)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
     if len(tested) < FEW_HOLDERS:
         return _TradeVerdict(None, FEW_FAIL, reason)
     return _TradeVerdict(honeypot=True, explanation=HOLDERS_FAIL, reason=reason)
+
+
+def _doubt_sale(probes: TradeProbes, purchase: PurchaseProbe) -> _TradeVerdict | None:
+    """Return the verdict if a new account sold in one way and not in another that wallets use; else None."""
+    as_wallet = purchase.as_wallet
+    if purchase.large is None:
+        return _TradeVerdict(None, HEAVY_GAS, is_tax_known=False)
+    if as_wallet is not None and as_wallet.has_bought and not as_wallet.has_sold:
+        if as_wallet.stage < APPROVED:
+            return _TradeVerdict(None, REFUSES_APPROVAL, as_wallet.failure, is_tax_known=False)
+        return _TradeVerdict(honeypot=True, explanation=REFUSES_WALLETS, reason=as_wallet.failure)
+    if probes.is_holding_limited:
+        return _TradeVerdict(None, HOLDING_LIMITED, purchase.large.failure, is_tax_known=False)
+    sender_fails = probes.has_origin_bought and not probes.has_origin_sold and not probes.rejects_code
+    if sender_fails and not probes.tested:
+        return _TradeVerdict(None, SENDER_FAILS, _failure_of(probes), is_tax_known=False)
+    return None
 
 
 def _judge_unsold(probes: TradeProbes) -> _TradeVerdict:
@@ -247,9 +289,8 @@ def _has_cooldown(probes: TradeProbes) -> bool | None:
 def _has_origin_check(probes: TradeProbes) -> bool | None:
     if probes.purchase is None or probes.purchase.small is None or probes.origin is None:
         return None
-    bought = probes.origin[0] is not None and probes.origin[0].has_bought
     if not probes.purchase.has_bought:
-        return bought
+        return probes.has_origin_bought
     return probes.has_origin_sold and not probes.purchase.has_sold and not probes.detects_simulation
 
 
@@ -271,10 +312,14 @@ class _Taxes:
             sales.append(purchase.other_way)
         holder_taxes = [each.tax for each in probes.selling if each.tax is not None]
         transfer = purchase.transfer if purchase else None
-        sell = _highest(_measured_sale_taxes(sales))
+        # a mean: the tax of a single holder is its own
+        measured = [
+            _highest(_measured_sale_taxes(sales)),
+            round(fmean(holder_taxes), 4) if holder_taxes else None,
+        ]
         return cls(
             buy=_highest(each.buy_tax for each in [*records, bought] if each is not None),
-            sell=max(holder_taxes, default=None) if sell is None else sell,
+            sell=_highest(measured),
             transfer=transfer.sell_tax if transfer is not None and transfer.has_sold else None,
         )
 
@@ -287,7 +332,7 @@ def _measured_sale_taxes(sales: Sequence[TradeRecord]) -> Iterator[float | None]
             yield tax
 
 
-def _highest(values: Iterator[float | None]) -> float | None:
+def _highest(values: Iterable[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 

@@ -53,15 +53,17 @@ uint256 constant DIRECT = 2; // the seller itself sends the tokens to the pool
 uint256 constant TRANSFER = 4; // send to a third address instead of selling
 uint256 constant TOP_UP = 8; // send more until the pool has what it demands
 uint256 constant BUY_ONLY = 16;
+uint256 constant AS_WALLET = 32; // approve without limit, as wallets do
+uint256 constant GAS_SHIFT = 32; // flags above: the gas for a transfer of the token; 0 is STEP_GAS
 
 uint256 constant STEP_GAS = 4_000_000;
 uint256 constant READ_GAS = 500_000;
 uint256 constant REASON_BYTES = 192;
 uint256 constant SMALL_PART = 10_000; // a small trade is this part of the pool, a large one the next
 uint256 constant LARGE_PART = 100;
+uint256 constant FEW_UNITS = 4; // base units of a small trade at least, if the pool has more
 uint256 constant BISECTIONS = 6;
 uint256 constant NO_DECIMALS = 256;
-address constant THIRD = address(0x7E57000000000000000000000000000000007E57);
 
 error ReturnedFalse();
 error NothingArrived();
@@ -104,7 +106,14 @@ library Calls {
 
     /// Call a function of a token that may return nothing or a boolean.
     function runToken(address token, bytes memory data) internal returns (bool ok, bytes memory answer) {
-        (ok, answer) = run(token, 0, data, STEP_GAS);
+        return runToken(token, data, STEP_GAS);
+    }
+
+    function runToken(address token, bytes memory data, uint256 gasLimit)
+        internal
+        returns (bool ok, bytes memory answer)
+    {
+        (ok, answer) = run(token, 0, data, gasLimit);
         if (!ok) return (false, answer);
         if (answer.length == 0) ok = token.code.length > 0;
         else ok = answer.length >= 32 && word(answer, 0) != 0;
@@ -170,7 +179,7 @@ library Calls {
         );
     }
 
-    /// Decode what the decisions of the caller need.
+    /// Decode what the decisions of the caller need: last stage, and tokens received.
     function decode(bytes memory data) internal pure returns (uint256 stage, uint256 received) {
         if (data.length < 512) return (STAGE_NONE, 0);
         return (word(data, 0), word(data, 3));

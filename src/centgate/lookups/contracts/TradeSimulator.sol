@@ -15,17 +15,31 @@ import "./Trader.sol";
 
 /// Size of a market.
 library Depth {
-    /// Return what the pool holds of each side; for v4 the amounts at the current price that count.
+    /// Return what the pool holds of each side; for v4 the amounts at the current price that count. A pair's
+    /// own reserves limit what the token says of it.
     function measure(Market memory m) internal view returns (uint256 quotes, uint256 tokens) {
         quotes = Calls.balance(m.quote, m.pool);
         tokens = Calls.balance(m.token, m.pool);
-        if (m.kind != KIND_V4) return (quotes, tokens);
+        if (m.kind == KIND_V3) return (quotes, tokens);
+        if (m.kind <= KIND_SOLIDLY) {
+            (uint256 reserve0, uint256 reserve1) =
+                Calls.readPair(m.pool, abi.encodeCall(IPool.getReserves, ()));
+            if (m.quote > m.token) (reserve0, reserve1) = (reserve1, reserve0);
+            return (Calls.least(reserve0, quotes), Calls.least(reserve1, tokens));
+        }
         (uint256 root, uint256 liquidity) = _readV4(m);
         if (root == 0) return (quotes, tokens);
         uint256 first = (liquidity << 96) / root;
         uint256 second = liquidity * (root >> 32) >> 64;
         (uint256 q, uint256 t) = m.quote < m.token ? (first, second) : (second, first);
         return (Calls.least(q, quotes), Calls.least(t, tokens));
+    }
+
+    /// Return what a small purchase spends: a part of the pool that buys several base units.
+    function smallPart(uint256 quotes, uint256 tokens) internal pure returns (uint256) {
+        return tokens == 0 || tokens >= FEW_UNITS * SMALL_PART
+            ? quotes / SMALL_PART
+            : Calls.least(quotes * FEW_UNITS / tokens, quotes / LARGE_PART);
     }
 
     function _readV4(Market memory m) private view returns (uint256 root, uint256 liquidity) {
@@ -39,7 +53,8 @@ library Depth {
 }
 
 /// Buys and sells for new accounts. Returns as code: quote and token in the pool, their decimals, capital, 0;
-/// then records: small, large, transfer, account with code, other way of sale, largest buy, largest sale.
+/// then records: small, large, transfer, account with code, other way of sale, largest buy, largest sale, and
+/// small once more as a wallet trades.
 contract TradeSimulator {
     constructor(Plan memory plan) payable {
         (uint256 quotes, uint256 tokens) = Depth.measure(plan.market);
@@ -59,7 +74,7 @@ contract TradeSimulator {
         uint256 capital = ok ? Calls.balance(m.quote, address(trader)) : 0;
         large = Calls.least(large, capital);
         bytes memory header = abi.encode(quotes, tokens, _decimals(m.quote), _decimals(m.token), capital, 0);
-        return abi.encodePacked(header, _run(trader, m, quotes / SMALL_PART, large));
+        return abi.encodePacked(header, _run(trader, m, Depth.smallPart(quotes, tokens), large));
     }
 
     /// Return the decimals of a token; NO_DECIMALS if it tells none.
@@ -71,7 +86,7 @@ contract TradeSimulator {
     }
 
     function _run(Trader trader, Market memory m, uint256 small, uint256 large) private returns (bytes memory) {
-        bytes[7] memory records;
+        bytes[8] memory records;
         if (small == 0) small = large;
         records[0] = _attempt(trader, m, 0, small, 0);
         (uint256 smallStage, uint256 smallReceived) = Calls.decode(records[0]);
@@ -88,9 +103,14 @@ contract TradeSimulator {
             else if (smallStage == STAGE_SOLD && stage < STAGE_SOLD) {
                 records[6] = _bisectSale(trader, m, large, smallReceived, received);
             }
+            if (smallStage == STAGE_SOLD) {
+                // a wallet sends half as much gas again as its estimate
+                uint256 gasLimit = Calls.word(records[0], 8) * 3 / 2;
+                records[7] = _attempt(trader, m, AS_WALLET | gasLimit << GAS_SHIFT, small, 0);
+            }
         }
         bytes memory all;
-        for (uint256 i = 0; i < 7; i++) {
+        for (uint256 i = 0; i < 8; i++) {
             all = abi.encodePacked(all, records[i].length == 512 ? records[i] : new bytes(512));
         }
         return all;
@@ -161,8 +181,8 @@ contract HolderTrader {
     /// Buy for this account, which needs coins, and sell again. Returns the record of purchase and of sale.
     function buyAndSell(Plan calldata plan) external {
         Trader trader = new Trader();
-        (uint256 quotes,) = Depth.measure(plan.market);
-        uint256 spend = quotes / SMALL_PART;
+        (uint256 quotes, uint256 tokens) = Depth.measure(plan.market);
+        uint256 spend = Depth.smallPart(quotes, tokens);
         bytes memory data = abi.encodeCall(Trader.fund, (plan, spend));
         Calls.run(address(trader), address(this).balance, data, STEP_GAS + STEP_GAS);
         bytes memory bought = trader.buy(plan.market, spend, address(this));

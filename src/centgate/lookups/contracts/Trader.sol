@@ -157,7 +157,7 @@ contract Trader {
     {
         if (flags & DIRECT == 0) {
             t.amount = amount;
-            uint256 approved = flags & TOP_UP != 0 ? type(uint256).max : amount;
+            uint256 approved = flags & (TOP_UP | AS_WALLET) != 0 ? type(uint256).max : amount;
             t.reason = _execute(account, m.token, abi.encodeCall(IToken.approve, (address(this), approved)));
             if (t.reason.length > 0) return false;
         }
@@ -183,10 +183,12 @@ contract Trader {
     function _transfer(Market memory m, address account, uint256 amount, Trade memory t) private {
         t.amount = amount;
         uint256 before = Calls.balance(m.token, account);
-        uint256 third = Calls.balance(m.token, THIRD);
-        t.reason = _execute(account, m.token, abi.encodeCall(IToken.transfer, (THIRD, amount)));
+        // an address that the token does not know
+        address recipient = address(uint160(uint256(keccak256(abi.encode(account, gasleft())))));
+        uint256 held = Calls.balance(m.token, recipient);
+        t.reason = _execute(account, m.token, abi.encodeCall(IToken.transfer, (recipient, amount)));
         t.left = Calls.minus(before, Calls.balance(m.token, account));
-        t.pairIn = Calls.minus(Calls.balance(m.token, THIRD), third);
+        t.pairIn = Calls.minus(Calls.balance(m.token, recipient), held);
         if (t.reason.length == 0) t.stage = STAGE_SOLD;
     }
 
@@ -221,7 +223,8 @@ contract Trader {
             data = abi.encodeCall(IToken.transferFrom, (payer, to, amount));
             isIgnored = _allowance(token, payer) < amount;
         }
-        (bool ok, bytes memory answer) = Calls.runToken(token, data);
+        uint256 gasLimit = flags >> GAS_SHIFT;
+        (bool ok, bytes memory answer) = Calls.runToken(token, data, gasLimit == 0 ? STEP_GAS : gasLimit);
         if (ok) return "";
         return isIgnored ? abi.encodePacked(ApprovalIgnored.selector) : _reasonOf(answer);
     }
