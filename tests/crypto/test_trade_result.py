@@ -150,7 +150,7 @@ def test_highest_tax_of_all_sizes_is_used():
 
 
 def test_holders_are_counted():
-    taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000)
+    taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000, quote_out=18)
     tried = [
         build_holder(1, SALE),
         build_holder(2, taxed),
@@ -196,7 +196,7 @@ def test_rounding_loss_is_no_tax():
 @given(st.integers(0, 2**32))
 def test_any_records_are_summarised(seed: int):
     random = Random(seed)
-    words = [random.choice((0, 1, SOLD, 18, 1000, 2**256 - 1)) for _ in range(6 + 7 * RECORD_BYTES // 32)]
+    words = [random.choice((0, 1, SOLD, 18, 1000, 2**256 - 1)) for _ in range(6 + 8 * RECORD_BYTES // 32)]
     data = b"".join(word.to_bytes(32, "big") for word in words)
 
     found = summarise_trades(TradeProbes(POOL, parse_purchase_probe(data), None, ()))
