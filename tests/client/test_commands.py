@@ -451,7 +451,7 @@ def test_changed_payee_is_refused(hostile: HostileApi, failing_shell: Shell) -> 
         (NotFound("x"), 2),
         (CapExceeded("x"), 4),
         (PaymentRefused("x", None, money="reported_not_moved"), 4),
-        (PaymentRefused("x", None, money="moved"), 5),
+        (PaymentRefused("x", None, money="moved"), 6),
         (Drift("x"), 1),
     ],
     ids=lambda given: f"{type(given).__name__} {given.money}" if isinstance(given, BuyerError) else "",
@@ -611,8 +611,45 @@ def test_unwritable_answer_is_not_lost(shell: Shell) -> None:
     with Path("/dev/full").open("wb") as full:
         done = shell.run_into(full, "call", "phishing-check", KNOWN)
 
-    assert done.returncode == 5
+    # the payment is closed: the same command would pay again
+    assert done.returncode == 6
+    assert re.search(rf"centgate wallet payments {TRANSACTION}", done.stderr)
     assert json.loads(done.stderr.partition("\n")[2])["data"]["status"] == "blocked"
+
+
+def test_exit_code_is_right_without_any_output(shell: Shell) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    line = f"{shlex.join([*COMMAND, 'call', 'phishing-check', KNOWN])} >/dev/full 2>/dev/full"
+
+    done = subprocess.run(["sh", "-c", line], env=shell.environment(), timeout=TIMEOUT, check=False)
+
+    assert done.returncode == 6
+
+
+def test_too_deep_answer_is_printed_as_it_came(hostile: HostileApi, failing_shell: Shell) -> None:
+    deep: Any = "the bottom"
+    for _ in range(990):
+        deep = [deep]
+    hostile.paid = [PlannedResponse(200, answer_body() | {"data": {"deep": deep}}, accepts_payment=True)]
+
+    done = failing_shell("call", "some-facts", "q=x")
+
+    assert done.returncode == 0, done.stderr
+    assert "the bottom" in done.stdout
+
+
+def test_named_wallet_is_used_whatever_environment_says(shell: Shell, tmp_path: Path) -> None:
+    made = json.loads(shell("wallet", "new", "--path", "mine", "--json").stdout)
+
+    shown = json.loads(shell("wallet", "show", "--path", made["keyFile"], "--json").stdout)
+    cap = json.loads(shell("wallet", "cap", "--path", made["keyFile"], "--reset", "--json").stdout)
+    missing = shell("wallet", "show", "--path", str(tmp_path / "none"))
+
+    assert shown["address"] == cap["payer"] == made["address"]
+    assert shown["key"] == made["keyFile"]
+    assert missing.returncode == 4
+    assert "no key file" in missing.stderr
 
 
 def test_reader_may_close_output_early(shell: Shell) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import threading
 import time
@@ -406,6 +408,20 @@ async def test_hanging_server_times_out(shop: OpenClient, hostile: HostileApi) -
             await shop(hostile.url, patience=patience).call(SLUG, {})
     finally:
         release.set()
+
+
+# connections of a loop that has ended can only be collected
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_one_client_serves_several_event_loops(hostile: HostileApi) -> None:
+    client = AsyncCentgate(hostile.url, Wallet.from_key(BUYER_ACCOUNTS[0].private_key), ledger=Ledger())
+
+    answers = [asyncio.run(client.call(SLUG, {"number": number})) for number in range(3)]
+
+    del client
+    gc.collect()
+
+    assert [each.data for each in answers] == [DATA] * 3
+    assert len(hostile.payments) == 3
 
 
 async def test_cancelled_call_leaves_sent_payment_open(hostile: HostileApi) -> None:

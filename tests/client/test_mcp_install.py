@@ -172,3 +172,25 @@ def test_key_is_never_written(shell: Shell, tmp_path: Path) -> None:
 
     assert key not in (tmp_path / PLACES["cursor"]).read_text() + done.stdout + done.stderr
     assert "CENTGATE_WALLET_KEY is not written" in done.stderr
+
+
+def test_key_in_place_of_its_file_is_refused(shell: Shell, tmp_path: Path) -> None:
+    key = "0x" + "12" * 32
+
+    done = shell("mcp", "install", "--for", "cursor", "--yes", CENTGATE_WALLET=key)
+
+    assert done.returncode == 2
+    assert "CENTGATE_WALLET: it names the file" in done.stderr
+    assert key not in done.stdout + done.stderr
+    assert not (tmp_path / PLACES["cursor"]).exists()
+
+
+def test_files_are_named_by_absolute_paths(shell: Shell, tmp_path: Path) -> None:
+    done = shell(
+        "mcp", "install", "--for", "cursor", "--yes", CENTGATE_WALLET="key", CENTGATE_LEDGER="~/paid.jsonl"
+    )
+
+    assert done.returncode == 0, done.stderr
+    written = read_entry(tmp_path / PLACES["cursor"])["env"]
+    assert all(Path(path).is_absolute() for path in written.values())
+    assert written["CENTGATE_LEDGER"] == str(tmp_path / "paid.jsonl")

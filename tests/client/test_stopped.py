@@ -29,10 +29,10 @@ UNANSWERED = error_response(
 @pytest.mark.parametrize(
     ("paid", "code", "message"),
     [
-        ([], 5, "after the payment was answered"),
+        ([], 6, "after the payment was answered"),
         ([PlannedResponse(500, b"")] * 9, 5, "it is unknown whether it moved"),
         ([REFUSED], 4, "after the payment was refused"),
-        ([UNANSWERED], 5, "after the payment was charged and not answered"),
+        ([UNANSWERED], 6, "after the payment was charged and not answered"),
     ],
     ids=["answered", "open", "refused", "unanswered"],
 )

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from centgate.client.errors import WalletUnreadable
 from centgate.client.settings import BuyerSettings
@@ -143,6 +144,18 @@ def test_invalid_key_is_refused_and_not_repeated(file: Path, text: str, says: st
 
     assert not text.strip() or text.strip() not in str(error.value)
     assert error.value.money == "not_moved"
+
+
+def test_key_in_place_of_path_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "0x" + "12" * 32
+    monkeypatch.setenv("CENTGATE_WALLET", key)
+
+    with pytest.raises(WalletUnreadable, match="from_key") as of_file:
+        Wallet.from_file(key)
+    with pytest.raises(ValidationError, match="CENTGATE_WALLET_KEY") as of_settings:
+        BuyerSettings()
+
+    assert key not in f"{of_file.value} {of_settings.value}"
 
 
 def test_missing_file_is_reported_with_advice(tmp_path: Path) -> None:

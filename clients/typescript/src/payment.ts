@@ -178,6 +178,18 @@ function isWalletClient(wallet: Wallet): wallet is WalletClient {
   return "account" in wallet;
 }
 
+/** Return what was given as the wallet. Throws WalletFailed, which never quotes it, if it cannot be one. */
+export function checkWallet(wallet: Wallet): Wallet {
+  const given: unknown = wallet;
+  if (typeof given !== "object" || given === null || !("account" in given || "address" in given)) {
+    throw new WalletFailed(
+      "the wallet is not a viem account or wallet client: make one of a key with `privateKeyToAccount(key)`. " +
+        "Nothing was signed",
+    );
+  }
+  return wallet;
+}
+
 /** Copy the extensions, with an idempotency key if one is asked for. */
 function echoExtensions(extensions: JsonObject): JsonObject {
   const block = extensions[IDENTIFIER];

@@ -30,6 +30,7 @@ import type { CallOptions, Caps, ClientOptions, FreeOptions, Patience } from "./
 import { EXPIRED_REASON, classifyFailure, classifyOutcome, type PaymentOutcome } from "./outcome.js";
 import {
   buildOrder,
+  checkWallet,
   findPayer,
   isPaymentFor,
   signPayment,
@@ -97,7 +98,8 @@ export class Purchases {
 
   constructor(settings: PurchaseSettings) {
     this.#settings = settings;
-    this.#wallet = typeof settings.wallet === "function" ? undefined : settings.wallet;
+    const { wallet } = settings;
+    this.#wallet = typeof wallet === "function" || wallet === undefined ? undefined : checkWallet(wallet);
     this.free = new FreeRequests(settings.api, settings.patience, settings.transport);
   }
 
@@ -281,7 +283,10 @@ export class Purchases {
   /** Return the wallet; its function is called only until it returns one. Throws NoWallet. */
   async #openWallet(): Promise<Wallet> {
     const { wallet } = this.#settings;
-    this.#wallet ??= typeof wallet === "function" ? await wallet() : wallet;
+    if (this.#wallet === undefined && typeof wallet === "function") {
+      const opened: Wallet | undefined = await wallet();
+      this.#wallet = opened === undefined ? undefined : checkWallet(opened);
+    }
     if (this.#wallet === undefined) {
       throw new NoWallet(
         "the call requires a payment and there is no wallet: give the client a viem account as `wallet`. " +

@@ -384,6 +384,18 @@ test("a wallet that refuses is an error of its own", async () => {
   assert.equal(error.money, "not_moved");
 });
 
+test("a key given as the wallet is refused, and never repeated", async () => {
+  const key = `0x${"12".repeat(32)}`;
+  for (const wallet of [key, () => key, null, 7] as unknown as (typeof WALLET)[]) {
+    const error = await Promise.resolve()
+      .then(() => open({ wallet }).call(SLUG, {}))
+      .then(() => null, (reason: unknown) => reason);
+    assert.ok(error instanceof WalletFailed);
+    assert.match(error.message, /privateKeyToAccount/);
+    assert.ok(!error.message.includes("12".repeat(8)));
+  }
+});
+
 test("a wallet client signs as an account does", async () => {
   await plan();
   const client = createWalletClient({ account: WALLET, transport: custom({ request: () => Promise.reject(new Error("offline")) }) });

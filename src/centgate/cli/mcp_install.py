@@ -32,17 +32,17 @@ LABELS: Mapping[Program, str] = {
 _WITH_TYPE: frozenset[Program] = frozenset({"claude", "claude-code", "vscode"})
 """Programs that write the transport into an entry."""
 NAME = "centgate"
+_FILES = ("WALLET", "LEDGER")
+"""Settings that are written, if they are set, as the absolute path of a file; never the key itself."""
 _PASSED_ON = (
-    "WALLET",
     "CAP_PER_CALL",
     "CAP_TOTAL",
     "CAP_PER_HOUR",
     "CAP_PER_DAY",
     "PAYEE",
-    "LEDGER",
     "PROXY",
 )
-"""Settings that are written if they are set; never the key itself."""
+"""Settings that are written if they are set."""
 _TABLE = f"mcp_servers.{NAME}"
 
 
@@ -132,8 +132,11 @@ def _build_entry(api: str | None, networks: tuple[str, ...]) -> ServerEntry:
             "with CENTGATE_WALLET"
         )
     chosen = [word for network in settings.networks for word in ("--network", network)]
-    names = (f"CENTGATE_{name}" for name in _PASSED_ON)
+    names = (f"CENTGATE_{name}" for name in (*_FILES, *_PASSED_ON))
     env = {name: value for name in names if (value := os.environ.get(name))}
+    # a program starts the server in a folder of its own choosing
+    for name in env.keys() & {f"CENTGATE_{name}" for name in _FILES}:
+        env[name] = str(Path(env[name]).expanduser().absolute())
     command = _find_command()
     return ServerEntry(command[0], (*command[1:], "mcp", "--api", settings.api_url, *chosen), env)
 

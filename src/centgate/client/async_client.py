@@ -1,4 +1,4 @@
-"""Async client. Concurrent tasks may share one instance."""
+"""Async client. Concurrent tasks, and one event loop after another, may share one instance."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
 from centgate.client.policy import ANY_NETWORK, DEFAULT_POLICY, parse_payees
-from centgate.client.wallet import Wallet
+from centgate.client.wallet import Wallet, is_key
 
 APP_NAME = "centgate"
 
@@ -29,7 +29,11 @@ class BuyerSettings(BaseSettings):
     """Frozen settings. No `.env` is read: a downloaded folder must not decide whom a wallet pays."""
 
     model_config = SettingsConfigDict(
-        env_prefix="CENTGATE_", frozen=True, extra="ignore", env_ignore_empty=True
+        env_prefix="CENTGATE_",
+        frozen=True,
+        extra="ignore",
+        env_ignore_empty=True,
+        hide_input_in_errors=True,  # it may be a key
     )
 
     api_url: str = Field(
@@ -97,6 +101,13 @@ class BuyerSettings(BaseSettings):
         description="The HTTP proxy that an API is asked through, or `environment` for what HTTPS_PROXY and "
         "its like say. Unless set, none is used.",
     )
+
+    @field_validator("wallet")
+    @classmethod
+    def _validate_wallet(cls, value: Path) -> Path:
+        if is_key(str(value)):
+            raise ValueError("it names the file that holds the key, and not the key: use CENTGATE_WALLET_KEY")
+        return value
 
     @field_validator("proxy")
     @classmethod

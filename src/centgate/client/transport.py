@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import anyio
+from anyio.lowlevel import EventLoopToken, current_token
 
 if TYPE_CHECKING:
     import ssl
@@ -40,7 +42,7 @@ class TransportError(Exception):
 
 
 class Transport:
-    """HTTP connections of a client. A forked process opens its own."""
+    """HTTP connections of a client. A forked process and another event loop open their own."""
 
     def __init__(
         self,
@@ -51,8 +53,9 @@ class Transport:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._open = partial(_open_http_client, api, connect_timeout, proxies, tls)
-        # by process: connections of a parent stay open in a fork, since the parent uses them
-        self._http_clients: dict[int, httpx2.AsyncClient] = {}
+        # by process and event loop: connections of a parent stay open in a fork, since the parent uses them,
+        # and no loop can use those of another one
+        self._http_clients: dict[tuple[int, EventLoopToken], httpx2.AsyncClient] = {}
         self._closed = False
 
     async def send(
@@ -88,19 +91,32 @@ class Transport:
             raise _classify_error(error) from error
 
     async def aclose(self) -> None:
-        """Close the connections of this process; after that `send` raises RuntimeError."""
+        """Close the connections of this process and event loop; after that `send` raises RuntimeError."""
         self._closed = True
         # if none could be opened, opening one to close it would raise that error again
-        if http := self._http_clients.get(os.getpid()):
+        if http := self._http_clients.get(_current_key()):
             await http.aclose()
 
     def _http(self) -> httpx2.AsyncClient:
         if self._closed:
             raise RuntimeError("the client is closed")
-        process = os.getpid()
-        if process not in self._http_clients:
-            self._http_clients[process] = self._open()
-        return self._http_clients[process]
+        key = _current_key()
+        if key not in self._http_clients:
+            self._forget_ended_loops()
+            self._http_clients[key] = self._open()
+        return self._http_clients[key]
+
+    def _forget_ended_loops(self) -> None:
+        """Drop the connections of loops that are closed, as `asyncio.run` closes its own."""
+        for key in list(self._http_clients):
+            loop = key[1].native_token
+            if isinstance(loop, asyncio.AbstractEventLoop) and loop.is_closed():
+                self._http_clients.pop(key, None)
+
+
+def _current_key() -> tuple[int, EventLoopToken]:
+    """Return this process and the running event loop."""
+    return os.getpid(), current_token()
 
 
 def parse_proxy(setting: str | None) -> Proxies:

@@ -50,6 +50,8 @@ class Wallet:
 
         Raises WalletUnreadable with the problem; the file's content is never quoted.
         """
+        if is_key(str(path)):
+            raise WalletUnreadable("a key was given in place of the path of its file: use Wallet.from_key")
         file = Path(path).expanduser()
         return cls(_parse_key(_read_key_file(file), f"the key file {file}"))
 
@@ -63,6 +65,11 @@ class Wallet:
             out.flush()
             os.fsync(out.fileno())
         return cls(key)
+
+
+def is_key(text: str) -> bool:
+    """True if a text has the form of a key: 64 hex digits, with or without 0x."""
+    return re.fullmatch(r"(0x)?[0-9a-fA-F]{64}", text.strip()) is not None
 
 
 def _generate_key() -> bytes:
@@ -122,6 +129,6 @@ def _parse_key(text: str, what: str) -> bytes:
     line = text.strip()
     if not line:
         raise WalletUnreadable(f"{what} is empty: it must be 64 hex digits")
-    if not re.fullmatch(r"(0x)?[0-9a-fA-F]{64}", line):
+    if not is_key(line):
         raise WalletUnreadable(f"{what} is not one line of 64 hex digits")
     return bytes.fromhex(line.removeprefix("0x"))

@@ -149,20 +149,42 @@ def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
 
 def _print_answer(answer: Answer, payee: str | None, *, json: bool, quiet: bool) -> ExitCode:
     """Print an answer; on standard error if standard output cannot be written, because it was paid for."""
-    out, text = create_console(), format_json(answer_json(answer, payee))
+    out, text = create_console(), _format_answer(answer, payee)
     try:
-        shown = render_value(answer.data, out.width) if quiet else render_answer(answer, payee, out.width)
-        out.print(text_line(text) if json else shown, soft_wrap=json)
+        if json or text is None:
+            out.print(text_line(text or answer.body.decode("utf-8", "replace")), soft_wrap=True)
+        elif quiet:
+            out.print(render_value(answer.data, out.width))
+        else:
+            out.print(render_answer(answer, payee, out.width))
     except KeyboardInterrupt:
-        discard_stdout()  # the user interrupted the output
+        print_message(f"stopped while the paid answer was printed{_describe_copy(answer)}")
+        discard_stdout()
+        return 6
     except OSError as error:
         print_message(
-            f"standard output cannot be written ({error.strerror}); the paid answer is on standard error:"
+            f"standard output cannot be written ({error.strerror}){_describe_copy(answer)}. "
+            "The paid answer is on standard error:"
         )
-        sys.stderr.write(f"{text}\n")
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")
         discard_stdout()
-        return 5
+        return 6
     return 0
+
+
+def _format_answer(answer: Answer, payee: str | None) -> str | None:
+    """Format an answer as JSON; None if it is nested too deeply for that."""
+    try:
+        return format_json(answer_json(answer, payee))
+    except RecursionError:
+        return None
+
+
+def _describe_copy(answer: Answer) -> str:
+    """Return a clause on how to read a paid answer again."""
+    transaction = answer.receipt.transaction if answer.receipt else None
+    return f"; read it again with `centgate wallet payments {transaction}`" if transaction else ""
 
 
 @contextmanager
@@ -268,8 +290,11 @@ def report_interruption(purchase: PendingPurchase, started_at: datetime) -> Exit
     if payment_records := [each for each in records if each.payment.is_for(purchase.order)]:
         event = payment_records[-1].event
         outcome = {"delivered": "answered", "unanswered": "charged and not answered"}.get(event, "refused")
-        print_message(f"stopped after the payment was {outcome}: see `centgate wallet receipts`")
-        return 4 if payment_records[-1].money in NOT_MOVED_STATES else 5
+        print_message(
+            f"stopped after the payment was {outcome}: see `centgate wallet receipts`, and what it bought "
+            "with `centgate wallet payments`"
+        )
+        return 4 if payment_records[-1].money in NOT_MOVED_STATES else 6
     print_message("stopped: nothing was signed")
     return 130
 

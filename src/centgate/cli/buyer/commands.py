@@ -28,6 +28,8 @@ Exit codes:
    or the API reports that no money moved
 5  paid and not delivered yet, or payment state unknown: run the same command
    again, it sends the same payment
+6  charged, and the payment is closed: the same command would pay again; what
+   it bought is shown by `centgate wallet payments`
 130  stopped before anything was signed
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Literal, ParamSpec
 
@@ -30,7 +31,7 @@ from centgate.client.errors import (
 from centgate.client.settings import BuyerSettings
 from centgate.json_schema import InvalidSchema
 
-ExitCode = Literal[0, 1, 2, 3, 4, 5, 130]
+ExitCode = Literal[0, 1, 2, 3, 4, 5, 6, 130]
 P = ParamSpec("P")
 
 WRONG_INPUT = (AddressRefused, InvalidInput, NotFound, NoNode, UnsupportedOptions)
@@ -91,6 +92,8 @@ def exit_code(error: BuyerError) -> ExitCode:
     """Return the exit code of an error; whether money may have moved takes precedence."""
     if isinstance(error, NoData):
         return 3
+    if isinstance(error, PaymentRefused) and error.money == "moved":
+        return 6
     if error.money not in NOT_MOVED_STATES:
         return 5
     if isinstance(error, WRONG_INPUT):
@@ -99,13 +102,19 @@ def exit_code(error: BuyerError) -> ExitCode:
 
 
 def print_message(sentence: str) -> None:
-    """Print a message to the user on standard error."""
-    sys.stderr.write(f"centgate: {escape_controls(sentence)}\n")
+    """Print a message to the user on standard error, if it can be written: the exit code tells more."""
+    with suppress(OSError):
+        sys.stderr.write(f"centgate: {escape_controls(sentence)}\n")
 
 
 def read_buyer_settings(**overrides: Any) -> BuyerSettings:
-    """Read the client's settings, overridden by command-line values that are not None."""
+    """Read the client's settings, overridden by command-line values that are not None.
+
+    A wallet on the command line is that of the command, whatever key the environment holds.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
+    if "wallet" in given:
+        given["wallet_key"] = None
     try:
         return BuyerSettings(**given)
     except ValidationError as error:
