@@ -628,10 +628,9 @@ def test_exit_code_is_right_without_any_output(shell: Shell) -> None:
 
 
 def test_too_deep_answer_is_printed_as_it_came(hostile: HostileApi, failing_shell: Shell) -> None:
-    deep: Any = "the bottom"
-    for _ in range(990):
-        deep = [deep]
-    hostile.paid = [PlannedResponse(200, answer_body() | {"data": {"deep": deep}}, accepts_payment=True)]
+    body = json.dumps(answer_body() | {"data": {"deep": "DEEP"}}).encode()
+    deep = b"[" * 1010 + b'"the bottom"' + b"]" * 1010
+    hostile.paid = [PlannedResponse(200, body.replace(b'"DEEP"', deep), accepts_payment=True)]
 
     done = failing_shell("call", "some-facts", "q=x")
 
