@@ -144,7 +144,7 @@ TOKEN_LIMITS = (
     "ample gas, and an approval of the exact amount are found where they make the difference: wallets of "
     "holders are also let send tokens to the pool, and a small sale is repeated as a wallet makes it.",
     "A sell tax is what the seller loses: what does not reach the pool, and what the pool pays less than it "
-    "took for the same tokens, above 15 % for its fees and its price.",
+    "took for the same tokens, above 30 % for fees, its price, and a sale of collected fees within the sale.",
     "Where new accounts cannot sell, at least three holders must be able to, and at least half of those "
     "tried; to call it a honeypot without a reason that the token gives, three must fail. With fewer the "
     "sale is in doubt. At most eight holders are tried.",

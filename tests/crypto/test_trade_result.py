@@ -76,8 +76,9 @@ def build_probes(purchase: PurchaseProbe | None, *records: TradeRecord) -> Trade
         (replace(PURCHASE, large=None), (SALE, SALE, SALE), None),
         # only an approval of the exact amount, or ample gas, lets it sell; or wallets cannot ask for one
         (replace(PURCHASE, as_wallet=NO_SALE), (SALE, SALE, SALE), True),
-        (replace(PURCHASE, as_wallet=replace(NO_SALE, stage=BOUGHT)), (SALE, SALE, SALE), None),
-        (replace(PURCHASE, as_wallet=None), (SALE, SALE, SALE), False),
+        (replace(PURCHASE, as_wallet=replace(NO_SALE, stage=BOUGHT)), (), None),
+        (replace(PURCHASE, as_wallet=replace(NO_SALE, stage=BOUGHT)), (SALE, SALE, SALE), False),
+        (replace(PURCHASE, as_wallet=None), (SALE, SALE, SALE), None),
         # after a large purchase nothing can be sold; with a part that can, there is a largest sale
         (replace(PURCHASE, large=NO_SALE, largest_sale=NO_SALE), (SALE, SALE, SALE), None),
         (replace(PURCHASE, large=NO_SALE, largest_sale=SALE), (SALE, SALE, SALE), False),
@@ -118,7 +119,7 @@ def test_dust_is_not_tried():
     dust = replace(build_holder(1, NO_SALE), balance=1, depth=10**9)
 
     assert not dust.is_tested
-    assert replace(dust, balance=10).is_tested
+    assert replace(dust, balance=10_000).is_tested
     assert replace(dust, drained=True).is_tested
 
 
@@ -132,6 +133,16 @@ def test_price_that_falls_in_a_sale_is_a_tax():
     # half of the tokens, of which the pool pays a tenth
     assert taxed.sell_tax == pytest.approx(95, abs=0.001)
     assert not replace(collapsed, quote_out=1).has_sold
+
+
+def test_price_of_large_sale_allows_for_its_impact():
+    sale = replace(SALE, quote_in=0, pair_out=0, amount=10**6, left=10**6, pair_in=10**6, quote_out=5 * 10**5)
+    purchase = replace(SALE, quote_in=1000, pair_out=1000)
+    holder = replace(build_holder(1, sale), full=sale, depth=10**6)
+
+    # half of the price is what selling as much as the pool holds costs in a pair
+    assert holder.priced_by(purchase, is_pair=True).full == replace(sale, quote_in=500, pair_out=1000)
+    assert holder.priced_by(purchase, is_pair=False).full == sale
 
 
 def test_total_tax_is_failed_sale():

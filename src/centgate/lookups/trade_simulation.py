@@ -25,6 +25,7 @@ from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
 from centgate.crypto.token.trade_records import (
+    MIN_HOLDING,
     HolderProbe,
     PurchaseProbe,
     TradeRecord,
@@ -56,8 +57,6 @@ HOLDER_BLOCKS = 10_000
 HOLDER_LOG_REQUESTS = 2
 MAX_PROVEN_HOLDERS = 5
 """Of the holders, those that the pool itself names as buyers, if the token names others."""
-MIN_PURCHASE = 10**-6
-"""Part of the largest recent purchase below which a buyer is not tried: dust may pay nothing."""
 SETTLED_BLOCKS = 5
 """Blocks after which a buyer is preferred: a token may demand a pause between two trades."""
 MAX_GAS_PRICE = 10_000 * 10**9
@@ -73,6 +72,7 @@ _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebr
 _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hook decides it."""
 T = TypeVar("T")
+_RANDOM = secrets.SystemRandom()
 _ZERO = "0x" + "0" * 40
 SWAP_TOPICS = (
     "0xd78ad95fa46c994b6551d0da85fc275fe613ce37657fb8d5e3d130840159d822",
@@ -84,8 +84,12 @@ SWAP_TOPICS = (
 second indexed argument is the recipient."""
 _TRANSFER = bytes.fromhex("a9059cbb")
 """transfer(address,uint256)"""
-TRANSFER_GAS = 1_000_000
-"""Gas of a transfer to the pool, which a token may use to sell its fees."""
+TRANSFER_GAS = 4_000_000
+"""Gas of a transfer to the pool, as in the simulator: a token may use it to sell its fees."""
+TRANSFER_SECONDS = 3.0
+"""Seconds for the transfers of holders, without which the rest has its verdict."""
+_REFUSALS = ("revert", "invalid opcode", "out of gas", "bad instruction", "stack")
+"""Words of nodes on a call that the contract ended; others are failures of the node."""
 _SELL_TOKENS = bytes.fromhex("9b4db972")
 """sellTokens((uint256,address,address,address,uint256,int256,address))"""
 _BUY_AND_SELL = bytes.fromhex("bf553a3c")
@@ -187,9 +191,11 @@ class _TradeSimulation:
                 self._trade(features, price), self._sell_at_holders(holders, price)
             )
         else:
-            trades, buyers = await asyncio.gather(
-                self._trade(features, price), self._find_buyers(state.height)
+            trades, purchases = await asyncio.gather(
+                self._trade(features, price), self._find_purchases(state.height)
             )
+            first = trades.purchases[0]
+            buyers = _choose_buyers(purchases, state.height or 0, first.tokens if first else 0)
             tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=state.height)
         return self._summarise(trades, tested)
 
@@ -202,7 +208,8 @@ class _TradeSimulation:
         if not any(purchases) and trades.origin is None and not holders:
             return Simulation(explanation=NOT_RUN)
         first = purchases[0]
-        priced = [each.priced_by(first.small if first else None) for each in holders]
+        is_pair = self.pools[0].kind == "v2"
+        priced = [each.priced_by(first.small if first else None, is_pair=is_pair) for each in holders]
         simulations: list[Simulation] = []
         for number in self._order_by_depth(purchases):
             purchase, is_first = purchases[number], number == 0
@@ -301,25 +308,20 @@ class _TradeSimulation:
         coins = {holder: AccountState(balance=gas * price + _wallet_coins())}
         return SimulatedCall(data, gas, to=self.token, sender=holder, gas_price=price, overrides=coins)
 
-    async def _find_buyers(self, height: int | None) -> dict[str, int]:
-        """Return recent buyers in the first pool, with the amounts they received.
-
-        Those that the pool names come first: the token can make up its own events, or leave them out.
-        """
+    async def _find_purchases(self, height: int | None) -> _PoolPurchases:
+        """Return recent purchases in the first pool, as the pool and as the token tell them."""
         if height is None:
-            return {}
+            return _PoolPurchases({}, {})
         pool = self.pools[0]
         swaps, transfers = await asyncio.gather(
             self._read_logs([SWAP_TOPICS], height, pool.address),
             self._read_logs([erc20.TRANSFER_TOPIC, erc20.encode_topic(pool.address)], height, self.token),
         )
         position = 0 if pool.token0 == self.token else 1
-        told = self._list_purchases(transfers, _amount_of)
-        proven = self._list_purchases(swaps, partial(_amount_bought, position=position))
-        buyers = _choose_buyers(proven, height, MAX_PROVEN_HOLDERS if told else MAX_HOLDERS)
-        others = {buyer: each for buyer, each in told.items() if buyer not in buyers}
-        buyers |= _choose_buyers(others, height, MAX_HOLDERS - len(buyers))
-        return {buyer: each.amount for buyer, each in buyers.items()}
+        return _PoolPurchases(
+            proven=self._list_purchases(swaps, partial(_amount_bought, position=position)),
+            told=self._list_purchases(transfers, _amount_of),
+        )
 
     def _list_purchases(
         self, logs: EventLogs | None, read_amount: Callable[[EventLog], int]
@@ -386,18 +388,19 @@ class _TradeSimulation:
         return [replace(each, can_send=again.get(each.holder, each.can_send)) for each in tested]
 
     async def _send_from(self, amounts: Mapping[str, int], price: int) -> Mapping[str, bool]:
-        """Return which holders can send an amount to the pool in a transaction of their own, where known.
-
-        Without a price of gas if the node runs none with it.
-        """
+        """Return which holders can send an amount to the pool in a transaction of their own, where known."""
         calls = [self._transfer_call(holder, amount, price) for holder, amount in amounts.items()]
-        outcomes = await self._run_calls(calls)
-        if price and not any(outcome is not None and outcome.succeeded for outcome in outcomes):
-            return await self._send_from(amounts, 0)
+        try:
+            async with asyncio.timeout(TRANSFER_SECONDS):
+                outcomes = await attempt(self.rpc.simulate_calls, self.chain_id, calls)
+        except TimeoutError:
+            return {}
+        if isinstance(outcomes, NoData | ProviderFailure):
+            return {}
         return {
             holder: outcome.succeeded and (not outcome.data or any(outcome.data))
             for holder, outcome in zip(amounts, outcomes, strict=True)
-            if outcome is not None
+            if outcome.succeeded or outcome.data or _is_refusal(outcome.message or "")
         }
 
     async def _run_at_holders(
@@ -422,7 +425,8 @@ class _TradeSimulation:
         # a shorter range than that of the purchases may lack sales, as does a failure
         if logs is None or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
             return None
-        return {erc20.decode_address(log.topics[1]) for log in logs.entries}
+        sent = (log for log in logs.entries if _amount_of(log) and log.topics[1] != log.topics[2])
+        return {erc20.decode_address(log.topics[1]) for log in sent}
 
     def _encode_plan(self, pool: PoolKey) -> bytes:
         funding = self.funding
@@ -498,20 +502,41 @@ class _Purchases:
     last_block: int
 
 
-def _choose_buyers(purchases: Mapping[str, _Purchases], height: int, limit: int) -> dict[str, _Purchases]:
-    """Return at most `limit` buyers of more than dust, settled ones if these are not too few."""
-    most = max((each.amount for each in purchases.values()), default=0)
-    buyers = [buyer for buyer, each in purchases.items() if each.amount >= most * MIN_PURCHASE]
+@dataclass(frozen=True, slots=True)
+class _PoolPurchases:
+    """Purchases in one pool, by buyer."""
+
+    proven: Mapping[str, _Purchases]
+    """As the pool itself tells them."""
+    told: Mapping[str, _Purchases]
+    """As the token tells them, which can make them up, or leave them out."""
+
+
+def _choose_buyers(purchases: _PoolPurchases, height: int, depth: int) -> dict[str, int]:
+    """Return the buyers to try, with the amounts they bought. `depth` is what the pool has of the token."""
+    limit = MAX_PROVEN_HOLDERS if purchases.told else MAX_HOLDERS
+    chosen = _pick_buyers(purchases.proven, height, depth, limit)
+    others = {buyer: each for buyer, each in purchases.told.items() if buyer not in chosen}
+    chosen += _pick_buyers(others, height, depth, MAX_HOLDERS - len(chosen))
+    return {buyer: (purchases.proven.get(buyer) or purchases.told[buyer]).amount for buyer in chosen}
+
+
+def _pick_buyers(purchases: Mapping[str, _Purchases], height: int, depth: int, limit: int) -> list[str]:
+    """Return at most `limit` buyers of more than dust, settled ones if these are not too few.
+
+    Half of them bought most, so that many small purchases do not hide them; the others are taken at random.
+    """
+    buyers = [buyer for buyer, each in purchases.items() if each.amount >= depth * MIN_HOLDING]
     settled = [buyer for buyer in buyers if purchases[buyer].last_block <= height - SETTLED_BLOCKS]
-    chosen = settled if len(settled) >= FEW_HOLDERS else buyers
-    return {buyer: purchases[buyer] for buyer in _spread(chosen, limit)}
+    candidates = settled if len(settled) >= FEW_HOLDERS else buyers
+    candidates = sorted(candidates, key=lambda buyer: -purchases[buyer].amount)
+    largest, others = candidates[: (limit + 1) // 2], candidates[(limit + 1) // 2 :]
+    return [*largest, *_RANDOM.sample(others, min(len(others), limit - len(largest)))]
 
 
-def _spread(values: Sequence[str], limit: int) -> list[str]:
-    """Return at most `limit` values, evenly from the whole sequence: early and late buyers may differ."""
-    if len(values) <= limit:
-        return list(values)
-    return [values[number * (len(values) - 1) // (limit - 1)] for number in range(limit)]
+def _is_refusal(message: str) -> bool:
+    """True if a node says that the contract ended a call."""
+    return any(word in message.lower() for word in _REFUSALS)
 
 
 def _amount_of(log: EventLog) -> int:

@@ -15,10 +15,10 @@ FUNDED, BOUGHT, APPROVED, SOLD = 1, 2, 3, 4
 OUT_OF_GAS: Final = 3_500_000
 """Gas of a failed step without a reason that has used up its limit (4 million)."""
 MAX_DECIMALS = 255
-MAX_POOL_COST = 0.15
-"""Share of a round trip that fees, a pool's own price and rounding may cost; more is lost to the token."""
-MIN_HOLDING = 10**-8
-"""Part of the pool's tokens from which a holding can be sold for something: less may pay nothing at all."""
+MAX_POOL_COST = 0.3
+"""Share of a round trip that fees, a pool's price, and a token's sale of collected fees may cost."""
+MIN_HOLDING = 10**-5
+"""Part of the pool's tokens from which a holding counts: strangers make holders of less for little money."""
 _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""
 
@@ -187,9 +187,18 @@ class HolderProbe:
         """True if it can sell, and not all at once."""
         return self.can_sell and self.full is not None and not self.full.has_sold
 
-    def priced_by(self, purchase: TradeRecord | None) -> HolderProbe:
-        """Return it with the price of a purchase as small as its small sale."""
-        return self if self.small is None else replace(self, small=self.small.priced_by(purchase))
+    def priced_by(self, purchase: TradeRecord | None, *, is_pair: bool) -> HolderProbe:
+        """Return it with the price of a purchase as small as its small sale.
+
+        In a pair, that of a larger sale follows from the pool's tokens.
+        """
+        small = self.small.priced_by(purchase) if self.small else None
+        full = self.full
+        if is_pair and full is not None:
+            priced = full.priced_by(purchase)
+            quote_in = priced.quote_in * self.depth // max(1, self.depth + full.amount)
+            full = replace(priced, quote_in=quote_in)
+        return replace(self, small=small, full=full)
 
 
 def parse_purchase_probe(data: bytes) -> PurchaseProbe:

@@ -205,11 +205,12 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
 def _doubt_sale(probes: TradeProbes, purchase: PurchaseProbe) -> _TradeVerdict | None:
     """Return the verdict if a new account sold in one way and not in another that wallets use; else None."""
     as_wallet = purchase.as_wallet
-    if purchase.large is None:
+    if purchase.large is None or as_wallet is None:
         return _TradeVerdict(None, HEAVY_GAS, is_tax_known=False)
-    if as_wallet is not None and as_wallet.has_bought and not as_wallet.has_sold:
-        if as_wallet.stage < APPROVED:
-            return _TradeVerdict(None, REFUSES_APPROVAL, as_wallet.failure, is_tax_known=False)
+    refuses_approval = as_wallet.has_bought and as_wallet.stage < APPROVED
+    if refuses_approval and not probes.have_holders_sold:  # who is refused visibly can approve an amount
+        return _TradeVerdict(None, REFUSES_APPROVAL, as_wallet.failure, is_tax_known=False)
+    if as_wallet.has_bought and not as_wallet.has_sold and not refuses_approval:
         return _TradeVerdict(honeypot=True, explanation=REFUSES_WALLETS, reason=as_wallet.failure)
     if probes.is_holding_limited:
         return _TradeVerdict(None, HOLDING_LIMITED, purchase.large.failure, is_tax_known=False)

@@ -90,6 +90,11 @@ contract TradeSimulator {
         if (small == 0) small = large;
         records[0] = _attempt(trader, m, 0, small, 0);
         (uint256 smallStage, uint256 smallReceived) = Calls.decode(records[0]);
+        if (smallStage == STAGE_SOLD) {
+            // a wallet sends half as much gas again as its estimate
+            uint256 gasLimit = Calls.word(records[0], 8) * 3 / 2;
+            records[7] = _attempt(trader, m, AS_WALLET | gasLimit << GAS_SHIFT, small, 0);
+        }
         if (smallStage >= STAGE_BOUGHT) {
             records[1] = _attempt(trader, m, 0, large, 0);
             records[2] = _attempt(trader, m, TRANSFER, small, 0);
@@ -102,11 +107,6 @@ contract TradeSimulator {
             if (stage < STAGE_BOUGHT) records[5] = _bisect(trader, m, BUY_ONLY, small, large);
             else if (smallStage == STAGE_SOLD && stage < STAGE_SOLD) {
                 records[6] = _bisectSale(trader, m, large, smallReceived, received);
-            }
-            if (smallStage == STAGE_SOLD) {
-                // a wallet sends half as much gas again as its estimate
-                uint256 gasLimit = Calls.word(records[0], 8) * 3 / 2;
-                records[7] = _attempt(trader, m, AS_WALLET | gasLimit << GAS_SHIFT, small, 0);
             }
         }
         bytes memory all;

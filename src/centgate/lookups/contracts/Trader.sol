@@ -143,8 +143,11 @@ contract Trader {
             return;
         }
         uint256 before = Calls.balance(m.token, to);
+        uint256 funds = Calls.balance(m.quote, address(this));
         bytes memory reason;
         (t.pairOut, reason) = _trade(m, true, t.quoteIn, address(this), to, 0);
+        // a pool takes less where its liquidity ends
+        t.quoteIn = Calls.minus(funds, Calls.balance(m.quote, address(this)));
         t.received = Calls.minus(Calls.balance(m.token, to), before);
         if (reason.length == 0 && t.received == 0) reason = abi.encodePacked(NothingReceived.selector);
         if (reason.length == 0) t.stage = STAGE_BOUGHT;
