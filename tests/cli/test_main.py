@@ -340,6 +340,15 @@ def test_setting_found_wrong_after_parsing_exits_with_2(
 
 
 @pytest.mark.extended
+def test_missing_folder_of_journal_ends_start() -> None:
+    refused = run_command("serve", CENTGATE_DATABASE_URL="sqlite:////nowhere/journal.db")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "the folder /nowhere does not exist" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.extended
 def test_missing_secret_file_is_named() -> None:
     refused = run_command("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
 

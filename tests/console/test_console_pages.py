@@ -343,6 +343,8 @@ def test_totals_are_grouped_by_payer_service_day_and_network(
     assert "$0.035" in list_cells(by_payer)
     assert f"/payments?q=0x{'9a' * 20}&amp;since=30d" in by_payer
     assert "/payments?service=token-risk&amp;since=7d" in by_service
+    # the command gives the figures of the page
+    assert "centgate payments totals --by service --since '7d' --format csv" in by_service
     assert "eip155:84532 (test money)" in list_cells(by_network)
     assert time.strftime("%Y-%m-%d", time.gmtime(time_today())) in by_day
 

@@ -445,7 +445,6 @@ READING = [
     ["list"],
     ["list", "--json"],
     ["summary"],
-    ["export", "--format", "csv"],
     ["refund-list"],
     ["reconcile"],
 ]
@@ -462,6 +461,24 @@ def test_missing_journal_is_reported_and_not_created(tmp_path: Path, arguments: 
         assert "there is no journal yet" in result.stderr
         assert str(tmp_path / "none.db") in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_export_of_missing_journal_keeps_earlier_file(tmp_path: Path) -> None:
+    file = tmp_path / "nightly.csv"
+    file.write_text("yesterday's")
+
+    result = run_payments_command("export", "--out", str(file), url=f"sqlite:///{tmp_path / 'none.db'}")
+
+    assert (result.exit_code, file.read_text()) == (1, "yesterday's")
+    assert "nothing was written" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--since", "--until", "--payer"])
+def test_empty_filter_is_refused(tmp_path: Path, option: str) -> None:
+    """An unset variable of a script must not stand for everything."""
+    result = run_payments_command("list", option, "", url=f"sqlite:///{tmp_path / 'none.db'}")
+
+    assert result.exit_code == 2, result.output
 
 
 def test_empty_database_on_server_stays_empty(postgres: Postgres, postgres_url: str) -> None:

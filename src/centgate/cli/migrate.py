@@ -71,9 +71,13 @@ async def _run_migration(settings: Settings) -> str | None:
 
 
 async def _check_schema(settings: Settings) -> None:
+    from centgate.payments.readonly import sqlite_path
     from centgate.payments.store_factory import open_store
 
-    store = open_store(settings.database_url)
+    url = settings.database_url
+    if url.startswith("sqlite:") and not (folder := sqlite_path(url).expanduser().parent).is_dir():
+        raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
+    store = open_store(url)
     try:
         await store.check()
     finally:

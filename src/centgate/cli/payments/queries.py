@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ from centgate.payments.time_format import format_iso, parse_time
 from centgate.payments.totals_group import TotalsGroup
 from centgate.settings import Settings
 
+_ADDRESS = re.compile("0[xX][0-9a-fA-F]{40}")
 TABLE_GROUPS = 50
 """Groups in a table, unless --limit says otherwise; other formats have all."""
 
@@ -73,10 +75,14 @@ class PaymentFilterOptions:
         if self.state and self.state not in FILTER_STATES:
             raise InvalidArgument(f"--state is one of {', '.join(FILTER_STATES)}, not {self.state!r}")
         try:
-            since = parse_time(self.since, now) if self.since else 0.0
-            until = parse_time(self.until, now) if self.until else FOREVER
+            since = 0.0 if self.since is None else parse_time(self.since, now)
+            until = FOREVER if self.until is None else parse_time(self.until, now)
         except ValueError as error:
             raise InvalidArgument(str(error)) from error
+        if self.payer is not None and not _ADDRESS.fullmatch(self.payer):
+            raise InvalidArgument(
+                f"--payer is an address of 0x and 40 hexadecimal digits, not {self.payer!r}"
+            )
         payer, transaction = (text.lower() if text else None for text in (self.payer, self.transaction))
         return PaymentFilter(self.state, self.service, payer, transaction, since, until)
 
@@ -155,14 +161,15 @@ async def export_payments(
             "add --format csv or --format jsonl, or use a file name for --out that ends in one of them"
         )
     _check_not_journal(context.settings, out)
+    if context.journal.missing_message:  # perhaps a misspelt database, and a file of an earlier export
+        print_message(f"{context.journal.missing_message}; nothing was written")
+        return 1
     written = 0
     with open_output(out) as stream:
         sheet = EntryWriter(stream, chosen, tuple(DAILY_COLUMNS if days else PAYMENT_COLUMNS))
         async for row in _iterate_days(context, wanted) if days else _iterate_entries(context, wanted):
             sheet.write_entry(row)
             written += 1
-    if context.journal.missing_message:
-        print_message(context.journal.missing_message)
     noun = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
     print_message(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
     return 0
