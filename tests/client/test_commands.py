@@ -632,7 +632,7 @@ def test_too_deep_answer_is_printed_as_it_came(hostile: HostileApi, failing_shel
     deep = b"[" * 1010 + b'"the bottom"' + b"]" * 1010
     hostile.paid = [PlannedResponse(200, body.replace(b'"DEEP"', deep), accepts_payment=True)]
 
-    done = failing_shell("call", "some-facts", "q=x")
+    done = failing_shell("call", "some-facts", "q=x", "--json")
 
     assert done.returncode == 0, done.stderr
     assert "the bottom" in done.stdout
