@@ -75,7 +75,7 @@ async def _check_schema(settings: Settings) -> None:
     from centgate.payments.store_factory import open_store
 
     url = settings.database_url
-    if url.startswith("sqlite:") and not (folder := sqlite_path(url).expanduser().parent).is_dir():
+    if url.startswith("sqlite:") and not (folder := sqlite_path(url).parent).is_dir():
         raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
     store = open_store(url)
     try:

@@ -22,6 +22,7 @@ from centgate.cli.buyer.arguments import (
 from centgate.cli.buyer.console import (
     create_console,
     discard_stdout,
+    escape_controls,
     format_json,
     render_value,
     text_line,
@@ -149,10 +150,11 @@ def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
 
 def _print_answer(answer: Answer, payee: str | None, *, json: bool, quiet: bool) -> ExitCode:
     """Print an answer; on standard error if standard output cannot be written, because it was paid for."""
-    out, text = create_console(), _format_answer(answer, payee)
+    out, formatted = create_console(), _format_answer(answer, payee)
+    text = formatted or escape_controls(answer.body.decode("utf-8", "replace"))
     try:
-        if json or text is None:
-            out.print(text_line(text or answer.body.decode("utf-8", "replace")), soft_wrap=True)
+        if json or formatted is None:
+            out.print(text_line(text), soft_wrap=True)
         elif quiet:
             out.print(render_value(answer.data, out.width))
         else:
