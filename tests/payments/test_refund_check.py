@@ -14,11 +14,13 @@ from buyer import Buyer, encode_header
 from chain_actions import send_reverted_transfer, transfer_tokens
 from journal_rows import Row, insert_rows, payment_row
 from payments_shell import run_payments_command
-from seeded_journals import record_payment
+from seeded_journals import open_journal_store, record_payment
 from typer.testing import Result
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
+from centgate.payments.queries import key_of
+from centgate.payments.refunds import Refund, record_refund
 from centgate.settings import Settings
 
 DAY = 86_400
@@ -75,6 +77,23 @@ def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: De
 
     assert [each.exit_code for each in shown] == [0, 0, 1]
     assert "0.020000 of it for refunds that are recorded already" in shown[2].stderr
+
+
+async def test_transaction_refunds_one_of_two_payments_entered_at_once(
+    tmp_path: Path, devchain: DevChain
+) -> None:
+    """Both are found covered by the transaction before either is recorded."""
+    payments = [refundable_row(devchain, number) for number in range(2)]
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    await insert_rows(url, payments=payments)
+    refund = Refund(UNKNOWN, time.time(), moved_amount=19_999)
+
+    async with open_journal_store(Settings(database_url=url)) as store:
+        entered = await asyncio.gather(
+            *(record_refund(store, key_of(each), refund, redeem_cutoff=refund.at) for each in payments)
+        )
+
+    assert sorted(entered) == [False, True]
 
 
 @pytest.mark.extended

@@ -154,7 +154,7 @@ async def test_refund_is_reported(
             record_refund,
             outbox.store,
             key,
-            Refund(REFUND, now, "unchecked"),
+            Refund(REFUND, now),
             redeem_cutoff=now + HOUR,
             events=EventBuilder(webhook_database_settings.base_url),
         )

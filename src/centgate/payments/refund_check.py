@@ -64,7 +64,7 @@ class RefundRecorder:
 
         `unchecked` skips the check on the chain. Raises JournalUnavailable.
         """
-        refund = Refund(transaction.lower(), self.view.now, "unchecked" if unchecked else None)
+        refund = Refund(transaction.lower(), self.view.now)
         was_settled = (
             record.state in ("refused", "unused") and not record.refund and await self._was_received(record)
         )
@@ -73,8 +73,11 @@ class RefundRecorder:
             return RefundProblem(objection)
         if record.refund:  # in the same transaction
             return None
-        if not unchecked and (problem := await self._find_chain_problem(record, refund.transaction)):
-            return problem
+        if not unchecked:
+            moved_amount = await self._read_moved_amount(record, refund.transaction)
+            if isinstance(moved_amount, RefundProblem):
+                return moved_amount
+            refund = replace(refund, moved_amount=moved_amount)
         cutoff = self.view.redemption_cutoff
         if await record_refund(
             self.store,
@@ -85,10 +88,13 @@ class RefundRecorder:
             events=create_event_builder(self.settings),
         ):
             return None
-        return RefundProblem("the payment changed in the meantime, and nothing was recorded: check it")
+        return RefundProblem(
+            "the payment or the refunds in this transaction changed in the meantime: nothing was recorded; "
+            "check it and try again"
+        )
 
-    async def _find_chain_problem(self, record: PaymentRecord, transaction: str) -> RefundProblem | None:
-        """Return why a transaction does not cover the refund of a payment, None if it does."""
+    async def _read_moved_amount(self, record: PaymentRecord, transaction: str) -> int | RefundProblem:
+        """Return the amount that a transaction moved to the payer if it covers the refund of a payment."""
         nodes = select_nodes(self.settings, record.key.network)
         if not nodes.urls:
             setting = f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
@@ -96,14 +102,14 @@ class RefundRecorder:
             return RefundProblem(message, can_be_unchecked=True)
         async with open_node_session() as session:
             try:
-                return await self._find_amount_problem(ChainClient(session, nodes), record, transaction)
+                return await self._find_sufficient_amount(ChainClient(session, nodes), record, transaction)
             except ChainUnreachable as error:
                 message = f"the transaction could not be checked ({error}): try again"
                 return RefundProblem(message, can_be_unchecked=True)
 
-    async def _find_amount_problem(
+    async def _find_sufficient_amount(
         self, chain: ChainClient, record: PaymentRecord, transaction: str
-    ) -> RefundProblem | None:
+    ) -> int | RefundProblem:
         key = record.key
         moved_amount = await chain.read_received_amount(transaction, key.asset, key.payer)
         if moved_amount == "unknown":
@@ -113,7 +119,7 @@ class RefundRecorder:
             return RefundProblem(f"the transaction {transaction} was reverted: no money moved")
         refunded_amount = await self.store.read(partial(queries.sum_refunds, key, transaction))
         if moved_amount - refunded_amount >= record.amount:
-            return None
+            return moved_amount
         recorded = f", {format_dollars(refunded_amount)} of it for refunds that are recorded already"
         moved = format_money(moved_amount, key.network)
         return RefundProblem(

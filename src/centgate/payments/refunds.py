@@ -22,8 +22,13 @@ class Refund:
     transaction: str
     at: float
     """Time of recording, in seconds since 1970."""
-    reason: str | None = None
-    """`unchecked` if it was not checked on the chain."""
+    moved_amount: int | None = None
+    """Amount that the transaction moved to the payer, in base units; None if it was not checked."""
+
+    @property
+    def reason(self) -> str | None:
+        """Reason of the refund's event."""
+        return "unchecked" if self.moved_amount is None else None
 
 
 async def record_refund(
@@ -37,8 +42,9 @@ async def record_refund(
 ) -> bool:
     """Record the refund of a payment; from then on it cannot be used. `events` writes its webhook.
 
-    Returns False without a change unless it was settled before the cutoff and no worker has it. A refused
-    payment can be recorded if the chain shows that its money was received all the same.
+    Returns False without a change unless it was settled before the cutoff, no worker has it, and the amount
+    of the transaction covers it beside the refunds that are recorded. A refused payment can be recorded if
+    the chain shows that its money was received all the same.
     """
     worker = create_worker()
     return await store.run(partial(_record_refund, key, worker, refund, redeem_cutoff, was_received, events))
@@ -58,14 +64,26 @@ def _record_refund(
     if row["refunded"]:
         if row["owner"] != worker.name:  # else an earlier try of this unit recorded it
             return False
-    elif not (yield from is_unclaimed(row["owner"], worker)) or not (
-        yield from queries.record_refund(
-            row, worker.name, refund.transaction, refund.at, event=_event_row(row, refund, events)
+    elif (
+        not (yield from is_unclaimed(row["owner"], worker))
+        or not (yield from _covers(refund, row))
+        or not (
+            yield from queries.record_refund(
+                row, worker.name, refund.transaction, refund.at, event=_event_row(row, refund, events)
+            )
         )
     ):
         return False
     yield from queries.record_refund_event(key, refund.transaction, refund.at, refund.reason)
     return True
+
+
+def _covers(refund: Refund, row: ResultRow) -> UnitOfWork[bool]:
+    """Return True if the amount of a refund's transaction covers one more payment, or was not checked."""
+    if refund.moved_amount is None:
+        return True
+    refunded_amount = yield from queries.sum_refunds(queries.key_of(row), refund.transaction)
+    return refund.moved_amount - refunded_amount >= int(row["amount"])
 
 
 def _event_row(row: ResultRow, refund: Refund, events: EventBuilder | None) -> dict[str, Any] | None:
@@ -81,7 +99,7 @@ def _event_row(row: ResultRow, refund: Refund, events: EventBuilder | None) -> d
         presented_at=row["created_at"],
         transaction=row["transaction"],
         refund=refund.transaction,
-        refund_checked=refund.reason != "unchecked",
+        refund_checked=refund.moved_amount is not None,
     )
     return events.build("payment.refunded", payment, refund.at).to_row()
 
