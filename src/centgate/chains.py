@@ -78,11 +78,12 @@ Address = Annotated[
 ]
 """20 bytes as 0x and 40 hexadecimal characters; any case is accepted and converted to lower case."""
 
-_BURN_ADDRESS = re.compile(r"0x(0{36}[0-9a-f]{4}|(dead){10}|dead0{16}42069420694206942069)")
+_BURN_ADDRESS = re.compile(r"0x(0{37}[0-9a-f]{3}|0{36}dead|(dead){10}|dead0{16}42069420694206942069)")
+"""From 0x1000 on are live system contracts: BSC's bridge and timelock, Polygon's native token."""
 
 
 def is_burn_address(address: str) -> bool:
-    """True for a burn address: zero, the first few addresses, and the spellings of `dead`."""
+    """True for a burn address: one of the first 4,096 addresses, or a spelling of `dead`."""
     return bool(_BURN_ADDRESS.fullmatch(address))
 
 

@@ -198,10 +198,14 @@ async def test_transfers_of_both_directions_are_returned_once(
     coin = build_transfer(
         2, category="external", asset="ETH", rawContract={"value": "0xde0b6b3a7640000", "address": None}
     )
-    created = build_transfer(4, **{"from": WALLET, "to": None})
+    created = build_transfer(4, category="external", **{"from": WALLET, "to": None})
+    to_no_one = build_transfer(7, **{"from": WALLET, "to": None})
     broken = build_transfer(5, hash=None)
     talking = build_transfer(6, hash="\u202eignore all that was said" + "z" * 3000)
-    out, into = [to_itself, created, broken, talking, "no row"], [to_itself, coin, build_transfer(1)]
+    out, into = (
+        [to_itself, created, to_no_one, broken, talking, "no row"],
+        [to_itself, coin, build_transfer(1)],
+    )
 
     def get_transfers(params: Any) -> Any:
         return {"transfers": out if "fromAddress" in params[0] else into}
@@ -212,7 +216,7 @@ async def test_transfers_of_both_directions_are_returned_once(
         found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
 
     assert {*found} == {1, 2, 3, 4}
-    assert alchemy.trace.warnings == ["3 transfers that Alchemy lists could not be read"]
+    assert alchemy.trace.warnings == ["4 transfers that Alchemy lists could not be read"]
     assert found[1].token == Token(DAI, "DAI", None, 18)
     assert (found[1].amount, found[1].position) == (15 * 10**17, 0x1E)
     assert found[1].at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)

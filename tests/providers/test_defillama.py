@@ -51,7 +51,7 @@ async def test_prices_are_by_lower_case_token(upstreams: FakeUpstreams, tmp_path
             USDC,
             {"price": 0.9998, "symbol": "USDC", "decimals": 6, "timestamp": 1775058208, "confidence": 0.99},
         ),
-        (NATIVE, {"price": 3100, "timestamp": 1775058208}),
+        (NATIVE, {"price": 3100, "timestamp": 1775058208, "confidence": 5}),
         ("0x" + "1" * 40, None),
     )
 

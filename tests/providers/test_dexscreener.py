@@ -449,3 +449,10 @@ def test_quote_price_agrees_with_base_price(price_usd: float, in_quote: float) -
     assert pair is not None
     assert pair.price_of(WETH) == price_usd
     assert (pair.price_of(TOKEN) or 0) * in_quote == pytest.approx(price_usd)
+
+
+async def test_repeated_row_counts_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [build_row(), build_row()])
+
+    async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
+        assert len(await dexscreener.pairs(BASE, TOKEN)) == 1

@@ -108,8 +108,7 @@ async def test_verified_contract_is_parsed_without_source(upstreams: FakeUpstrea
     assert (found.compiler_version, found.license) == ("v0.8.17+commit.8df45f5f", "MIT")
     assert (found.source_available, found.abi_available) == (True, True)
     assert found.url == f"https://basescan.org/address/{CONTRACT}#code"
-    assert found.proxy
-    assert found.proxy.is_proxy is False
+    assert found.proxy is None
 
 
 @pytest.mark.parametrize(

@@ -359,3 +359,10 @@ async def test_recorded_new_pools_are_parsed(upstreams: FakeUpstreams, tmp_path:
 
     assert len(pairs) == len(body["data"])
     assert all(pair.created_at for pair in pairs)
+
+
+async def test_repeated_row_counts_once(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pools(upstreams, {"data": [build_row(), build_row()]})
+
+    async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
+        assert len(await geckoterminal.pairs(BASE, TOKEN)) == 1

@@ -902,10 +902,28 @@ def test_destroyed_contract_is_no_wallet(world: World, buy: Any):
     ("flag", "words"),
     [("is_self_destructed", "destroyed itself"), ("is_changed_bytecode", "has changed since")],
 )
-def test_explorer_notes_about_code_are_returned(world: World, buy: Any, flag: str, words: str):
+def test_outdated_source_verifies_nothing(world: World, buy: Any, flag: str, words: str):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    outdated = {"is_verified": True, "is_fully_verified": True, "source_code": "x", flag: True}
+    world.blockscout |= {CONTRACT: outdated, LOGIC: outdated}
+
+    data = valid_data(buy())
+
+    assert data["verified"] is False
+    assert [each["verified"] for each in data["proxy"]["implementations"]] == [False]
+    assert has_warning(data, f"this contract {words}") or has_warning(data, f"of this contract {words}")
+    assert has_warning(data, f"the implementation {LOGIC} {words}")
+    assert not has_warning(data, "no source is published")
+
+
+@pytest.mark.parametrize("flag", ["is_self_destructed", "is_changed_bytecode"])
+def test_outdated_source_is_named_if_registries_are_unread(world: World, buy: Any, flag: str):
     world.blockscout[CONTRACT] = {"is_verified": True, "source_code": "x", flag: True}
 
-    assert has_warning(valid_data(buy(key=False)), words)
+    data = valid_data(buy(key=False))
+
+    assert data["verified"] is None
+    assert has_warning(data, "the source found is outdated, but not all registries were read")
 
 
 @pytest.mark.extended

@@ -145,6 +145,21 @@ def test_parent_is_sum_of_its_children(api: ApiFactory, settings: Settings, upst
     assert data["urls"][-1]["url"] == "https://defillama.com/protocol/aave"
 
 
+def test_parent_tells_which_children_its_sum_leaves_out(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    children = [
+        {**AAVE_V3, "slug": f"aave-v{number}", "tvl": tvl, "chainTvls": {}, "change_1d": 10}
+        for number, tvl in ((2, 100), (3, None))
+    ]
+    upstreams.set_response("defillama", "/protocols", children)
+
+    answer = buy(open_client(api, settings, upstreams), "aave").json()
+
+    assert (answer["data"]["tvlUsd"], answer["data"]["tvlChange"]["dayPercent"]) == (100, 10)
+    assert any("gives no TVL for 1 of the 2 protocols of aave" in each for each in answer["warnings"])
+
+
 def detailed_row() -> dict[str, Any]:
     """Return a row with all details of a protocol."""
     return {

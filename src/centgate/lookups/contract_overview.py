@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from pydantic import Field
@@ -177,10 +177,8 @@ class ContractOverview:
                 "there was a contract at this address and there is no code now: it destroyed itself, or the "
                 "queried node is behind"
             )
-        if any(each.is_self_destructed for each in self.sources.records) and not self.is_destroyed:
-            yield "an explorer reports that this contract destroyed itself"
-        if any(each.is_code_changed for each in self.sources.records):
-            yield "an explorer reports that the code has changed since it was verified"
+        else:
+            yield from _warn_outdated(self.sources.records, "this contract")
         yield from self._implementation_warnings()
         yield from self._age_warnings()
 
@@ -212,8 +210,13 @@ class ContractOverview:
                 "code; it was not found for this address"
             )
         if self.kind == "contract" and self.sources.records and self.verified is None:
+            found = (
+                "the source found is outdated"
+                if _has_outdated(self.sources.records)
+                else "no source was found"
+            )
             yield (
-                "no source was found, but not all registries were read, so `verified` is null: "
+                f"{found}, but not all registries were read, so `verified` is null: "
                 f"{', '.join(self._registries.list_unread(self.sources.records))}"
             )
         elif self.verified is False and not best:
@@ -221,7 +224,9 @@ class ContractOverview:
 
     def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
-            if each.verified is False:
+            records = self._behind[each.address].records if each.address in self._behind else ()
+            yield from _warn_outdated(records, f"the implementation {each.address}")
+            if each.verified is False and not _has_outdated(records):
                 yield f"no source is published for the implementation {each.address}"
         looked_up = self.implementations[:MAX_SOURCE_LOOKUPS]
         if unknown := [each.address for each in looked_up if each.verified is None]:
@@ -241,6 +246,19 @@ class ContractOverview:
             yield f"this contract is new: it was created {days} ago"
         elif not created_at and self.kind == "contract":
             yield "the creation time of this contract is not known, so it may be new"
+
+
+def _has_outdated(records: Iterable[SourceRecord]) -> bool:
+    return any(each.is_outdated for each in records)
+
+
+def _warn_outdated(records: Iterable[SourceRecord], subject: str) -> Iterator[str]:
+    """Yield what explorers report of code that is no longer what was verified."""
+    outdated = [each for each in records if each.is_outdated]
+    if any(each.is_self_destructed for each in outdated):
+        yield f"an explorer reports that {subject} destroyed itself"
+    if any(each.is_code_changed for each in outdated):
+        yield f"an explorer reports that the code of {subject} has changed since it was verified"
 
 
 def list_unread_sources(

@@ -379,7 +379,9 @@ def _to_evidence(cited: Citation) -> Evidence:
 
 
 def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
-    simulated_by: list[TokenSource] = [trade.source for trade in evidence.trades if trade.result.succeeded]
+    simulated_by: list[TokenSource] = [
+        trade.source for trade in evidence.trades if trade.result.succeeded and trade.has_result
+    ]
     failures = [trade.result for trade in evidence.trades if trade.result.reason or trade.result.explanation]
     return HoneypotCheck(
         is_honeypot=evidence.is_honeypot,

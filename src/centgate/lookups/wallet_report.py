@@ -172,7 +172,7 @@ class WalletTransfer(Data):
         "contract can make up transfers of its own."
     )
     counterparty: str | None = Field(
-        description="The other party, lower case; null when a contract was created."
+        description="The other party, lower case; null when the wallet created a contract."
     )
     token_address: str | None = Field(description="Lower case; null for the chain's native coin.")
     symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")

@@ -248,13 +248,15 @@ def _parse_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
         as_address(row.get("from")),
         as_hash(row.get("hash")),
     )
-    token = as_address(raw.get("address"))
-    if sender is None or transaction is None or (row.get("category") == "erc20" and token is None):
+    token, recipient = as_address(raw.get("address")), as_address(row.get("to"))
+    if sender is None or transaction is None:
+        return None
+    if row.get("category") == "erc20" and (token is None or recipient is None):
         return None
     return Transfer(
         transaction=transaction,
         sender=sender,
-        recipient=as_address(row.get("to")),
+        recipient=recipient,
         token=Token(token, as_text(row.get("asset")), decimals=as_decimals(raw.get("decimal")))
         if row.get("category") == "erc20" and token
         else None,

@@ -66,13 +66,14 @@ def parse_native_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any, chain_id: int) -> Transfer | None:
     transaction = as_hash(row.get("transaction_hash") or row.get("tx_hash") or row.get("hash"))
     sender = _party_address(row.get("from"))
-    if transaction is None or sender is None:
+    recipient = _party_address(row.get("to"))
+    if transaction is None or sender is None or (token and recipient is None):
         return None
     block, index = row.get("block_number") or row.get("block"), row.get("log_index") or row.get("position")
     return Transfer(
         transaction=transaction,
         sender=sender,
-        recipient=_party_address(row.get("to")),
+        recipient=recipient,
         token=token,
         amount=as_base_units(amount),
         block=as_block_number(block),

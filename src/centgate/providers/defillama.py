@@ -217,14 +217,11 @@ def _parse_price(coin: Any) -> Price | None:
     usd = as_price(entry.get("price"))
     if usd is None:
         return None
-    symbol, decimals, quoted_at = (
-        entry.get("symbol"),
-        as_number(entry.get("decimals")),
-        entry.get("timestamp"),
-    )
+    symbol, quoted_at = entry.get("symbol"), entry.get("timestamp")
+    decimals, confidence = as_number(entry.get("decimals")), as_number(entry.get("confidence"))
     return Price(
         usd=usd,
-        confidence=as_number(entry.get("confidence")),
+        confidence=confidence if confidence is not None and 0 <= confidence <= 1 else None,
         symbol=clean_line(symbol) if isinstance(symbol, str) else None,
         decimals=int(decimals) if decimals is not None and 0 <= decimals < 256 else None,
         at=from_chain_seconds(quoted_at, None),

@@ -64,7 +64,7 @@ class DexScreener(Provider):
         ]
         if not found:
             raise self.no_data(f"no pair of token {token} on {chain}")
-        return found
+        return list(dict.fromkeys(found))  # a repeated row would count twice
 
     @instrumented
     async def pair(self, chain_id: int, address: str) -> Pair:

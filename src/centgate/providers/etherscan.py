@@ -294,15 +294,11 @@ def _parse_abi(value: Any) -> list[Any] | None:
 
 
 def _parse_proxy(row: dict[str, Any]) -> ProxyClaim | None:
-    """Parse the proxy flag; without verified source a missing flag means nothing."""
-    is_proxy = str(row.get("Proxy") or "") == "1"
-    if not is_proxy and not row.get("SourceCode"):
+    """Parse the proxy flag; its 0 means nothing, since contracts that no one has marked have it too."""
+    if str(row.get("Proxy") or "") != "1":
         return None
-    implementations = (
-        parse_named_addresses([{"address": row.get("Implementation")}], "address") if is_proxy else ()
-    )
-    value = "1" if is_proxy else "0"
-    return ProxyClaim.from_registry(None, implementations, "Proxy, Implementation", value, is_proxy=is_proxy)
+    implementations = parse_named_addresses([{"address": row.get("Implementation")}], "address")
+    return ProxyClaim.from_registry(None, implementations, "Proxy, Implementation", "1", is_proxy=True)
 
 
 def _parse_creation(chain_id: int, row: dict[str, Any]) -> ContractCreation:

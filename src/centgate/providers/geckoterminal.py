@@ -74,7 +74,7 @@ class GeckoTerminal(Provider):
         # here `fdv_usd` is the requested token's in every row, even if it is the quote (recorded for WETH)
         return [
             pair if token == pair.base.address else replace(pair, fdv_usd=None, market_cap_usd=None)
-            for pair in found
+            for pair in dict.fromkeys(found)  # a repeated row would count twice
         ]
 
     @instrumented

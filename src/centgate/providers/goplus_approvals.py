@@ -112,6 +112,8 @@ def _parse_base_units(scaled: str | None, decimals: int | None) -> int | None:
         figure = Decimal(scaled or "")
     except InvalidOperation:
         return None
+    if not figure:
+        return 0
     if decimals is None or not figure.is_finite() or figure < 0 or figure.adjusted() + decimals > 80:
         return None
     with localcontext(prec=400):

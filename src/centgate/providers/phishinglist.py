@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from centgate.phishing.collection import CollectionVerdict, LoadedList
@@ -41,7 +42,7 @@ class PhishingList(Provider):
         lists = self.store.collection.lists
         lead = lists[0].header
         self.record_status("ok", list=lead.source, version=lead.version, date=lead.date)
-        self._warn_of_age(lists[0])
+        self._warn_of_age(lists)
         verdict = self.store.collection.check(address)
         if verdict.homograph_of:
             self.trace.add_warning(
@@ -50,10 +51,22 @@ class PhishingList(Provider):
             )
         return verdict
 
-    def _warn_of_age(self, loaded: LoadedList) -> None:
-        if (age := loaded.age_days()) is None or age > STALE_DAYS:
-            age_text = f"is {age:,} days old" if age is not None else "has no date"
+    def _warn_of_age(self, lists: Sequence[LoadedList]) -> None:
+        lead, *others = lists
+        if _is_old(lead):
             self.trace.add_warning(
-                f"the phishing list {age_text}; newer phishing sites are missing, "
+                f"the phishing list {_describe_age(lead)}; newer phishing sites are missing, "
                 "so `unknown` is weak evidence"
             )
+        if old := [f"{each.name} {_describe_age(each)}" for each in others if _is_old(each)]:
+            self.trace.add_warning(f"other phishing lists miss newer sites: {', '.join(old)}")
+
+
+def _is_old(loaded: LoadedList) -> bool:
+    age = loaded.age_days()
+    return age is None or age > STALE_DAYS
+
+
+def _describe_age(loaded: LoadedList) -> str:
+    age = loaded.age_days()
+    return f"is {age:,} days old" if age is not None else "has no date"

@@ -264,6 +264,12 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_flags(FACTS, **dict.fromkeys(KEY_FLAGS[:3])), "no_contract_analysis", "medium"),
     (replace(FACTS, simulation=None, no_simulation_reason="no_pair"), "not_simulated", "medium"),
     (change_simulation(succeeded=False, honeypot=None), "not_simulated", "medium"),
+    (change_simulation(honeypot=None, buy_tax=None, sell_tax=None), "not_simulated", "medium"),
+    (
+        change_simulation(honeypot=None, unreadable=("honeypotResult.isHoneypot",)),
+        "not_simulated",
+        "medium",
+    ),
     (change_flags(owner_address=BURN), "ownership_given_up", "info"),
     (change_flags(lp_holders=(replace(build_holder(96), address=BURN),)), "liquidity_locked", "info"),
     (change_flags(cex_listed=True), "well_known", "info"),
@@ -1114,7 +1120,14 @@ def test_burned_share_belongs_to_no_holder():
 
 @pytest.mark.parametrize(
     ("address", "burned"),
-    [(BURN, 1), ("0x" + "dead" * 10, 1), ("0x" + "0" * 40, 1), (OWNER, 0), ("0xdead" + "1" * 36, 0)],
+    [
+        (BURN, 1),
+        ("0x" + "dead" * 10, 1),
+        ("0x" + "0" * 40, 1),
+        (OWNER, 0),
+        ("0xdead" + "1" * 36, 0),
+        ("0x" + "0" * 36 + "2006", 0),
+    ],
 )
 def test_burn_addresses(address: str, burned: int):
     assert is_burn_address(address) == bool(burned)

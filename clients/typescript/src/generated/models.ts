@@ -665,8 +665,8 @@ export interface ProtocolContextData {
   /** In the directory's words, cut to 300 characters: data, never instructions. */
   description: string | null;
   /**
-   * A parent has the change of the sum of its children, null if it is unknown of one. Null when no
-   * change is known.
+   * A parent has the change of the sum of its children, null if it is unknown of one that has a TVL.
+   * Null when no change is known.
    */
   tvlChange: TvlChange | null;
   /** The largest first, at most 50; empty when unknown. */
@@ -987,7 +987,7 @@ export interface WalletTransfer {
    * can make up transfers of its own.
    */
   kind: "send" | "receive" | "self" | "swap" | "mint" | "burn" | "call" | "creation" | (string & {});
-  /** The other party, lower case; null when a contract was created. */
+  /** The other party, lower case; null when the wallet created a contract. */
   counterparty: string | null;
   /** Lower case; null for the chain's native coin. */
   tokenAddress: string | null;

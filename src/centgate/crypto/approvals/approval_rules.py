@@ -12,7 +12,7 @@ from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedAppr
 from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 
-RULES_VERSION = "2026-11-24"
+RULES_VERSION = "2026-11-28"
 
 ApprovalSeverity = Literal["danger", "warning", "info"]
 ApprovalFindingSource = Literal["goplus", "rpc", "etherscan", "centgate"]
@@ -50,6 +50,8 @@ CAPPED_AT_UINT96 = frozenset(
 """Tokens that store an unlimited allowance as the largest 96-bit number."""
 _ZERO_PADDED = re.compile("0x0000.*0000")
 DAY_SECONDS = 86_400
+DOUBTFUL_AMOUNT = 2**96
+"""Amount in base units from which one that only an index lists may exceed a supply that was not read."""
 STALE_DAYS = 180
 YOUNG_DAYS = 30
 LATE_DAYS = 365
@@ -89,7 +91,10 @@ class ApprovalEvidence:
         amount = self.amount
         if self.allowance is None and self.entry.unlimited:
             return True
-        return None if amount is None else amount >= self._max_amount or 0 < (self.supply or 0) < amount
+        is_doubtful = self.allowance is None and self.supply is None and (amount or 0) >= DOUBTFUL_AMOUNT
+        if amount is None or (is_doubtful and amount < self._max_amount):
+            return None
+        return amount >= self._max_amount or 0 < (self.supply or 0) < amount
 
     @property
     def _max_amount(self) -> int:
@@ -436,7 +441,7 @@ APPROVAL_RULES: tuple[ApprovalRule, ...] = (
     ApprovalRule(
         "unread",
         "warning",
-        "How much may be spent is not known: no source gives a readable amount.",
+        "Whether it is unlimited is not known: its amount, or the supply of the token, could not be read.",
         _detect_unknown_amount,
         is_lower_if_trusted=False,
     ),

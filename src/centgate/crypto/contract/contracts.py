@@ -124,9 +124,14 @@ class SourceRecord:
     """True if the code is no longer what was verified."""
 
     @property
+    def is_outdated(self) -> bool:
+        """True if it is of code that is gone or was replaced, as after a second deployment by CREATE2."""
+        return self.is_self_destructed or self.is_code_changed
+
+    @property
     def is_verified(self) -> bool:
         """True if source that matches the code at this very address is published."""
-        return self.match not in ("similar", "none")
+        return self.match not in ("similar", "none") and not self.is_outdated
 
 
 def parse_nonzero_address(value: Any) -> str | None:

@@ -23,6 +23,9 @@ MAX_CHAINS = 200
 MAX_LINKS = {"website": 1, "social": 1, "code": 5, "audit": 10}
 """Links of each kind that are returned, kinds in this order."""
 
+CHANGE_DIGITS = 4
+"""Decimals of a change in percent that is computed here."""
+
 AuditStatus = Literal["none", "partial", "audited", "audited_origin"]
 """`audited_origin`: forked from an audited protocol, not audited itself."""
 LinkKind = Literal["website", "social", "code", "audit"]
@@ -232,7 +235,7 @@ def _combine_changes(changes: Iterable[tuple[float | None, float | None]]) -> fl
             return None
         after += tvl
         before += tvl / (1 + change / 100)
-    return (after / before - 1) * 100 if before else None
+    return round((after / before - 1) * 100, CHANGE_DIGITS) if before else None
 
 
 def tvl_sort_key(listing: ProtocolListing) -> tuple[float, str]:

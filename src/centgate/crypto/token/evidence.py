@@ -135,6 +135,13 @@ class TokenEvidence:
         return any(trade.is_pair_empty for trade in self.trades if trade.source == "honeypotis")
 
     @cached_property
+    def has_simulated_sale(self) -> bool:
+        """True if the simulation service tells how a sale went, or that none is possible."""
+        result = self.simulation_result
+        is_told = result.honeypot is not None or result.sell_tax is not None or bool(result.unreadable)
+        return result.succeeded and is_told
+
+    @cached_property
     def has_other_liquidity(self) -> bool:
         """True if the token's pairs hold liquidity, even if the pair that a simulation used is empty."""
         return (self.usable_usd or 0) >= MIN_SELLABLE_USD

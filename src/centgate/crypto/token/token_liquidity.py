@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,9 +52,9 @@ def sum_pair_liquidity(token: str, pairs: Sequence[Pair], source: TokenSource) -
     ]
     return Liquidity(
         source=source,
-        total_usd=round(sum(depths), 2) if depths else None,
+        total_usd=math.fsum(depths) if depths else None,
         pair_count=len(pairs),
-        other_side_usd=round(sum(other_sides), 2) if other_sides else None,
+        other_side_usd=math.fsum(other_sides) if other_sides else None,
         top_pair=top.address,
         top_dex=top.dex,
         top_usd=top.liquidity_usd,
@@ -87,7 +88,7 @@ def sum_pool_liquidity(flags: TokenFlags) -> Liquidity | None:
     top = max(valued_pools, key=lambda pool: pool.liquidity_usd or 0)
     return Liquidity(
         source="goplus",
-        total_usd=round(sum(pool.liquidity_usd or 0 for pool in valued_pools), 2),
+        total_usd=math.fsum(pool.liquidity_usd or 0 for pool in valued_pools),
         pair_count=len(pools),
         top_pair=top.pair,
         top_dex=top.name,
@@ -102,9 +103,9 @@ def sum_chain_liquidity(states: Sequence[PoolState]) -> Liquidity:
     top = states[0]
     return Liquidity(
         source="onchain",
-        total_usd=round(sum(totals), 2) if totals else None,
+        total_usd=math.fsum(totals) if totals else None,
         pair_count=len(states),
-        other_side_usd=round(sum(other_sides), 2) if other_sides else None,
+        other_side_usd=math.fsum(other_sides) if other_sides else None,
         top_pair=top.key.pool_id or top.key.address,
         top_dex=top.key.exchange,
         top_usd=top.liquidity_usd,

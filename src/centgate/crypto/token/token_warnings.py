@@ -112,7 +112,7 @@ def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.simulation is None:
         checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
         yield f"{_NO_SIMULATION[evidence.no_simulation_reason]}; not checked by it: {checks}"
-    elif not evidence.simulation_result.succeeded:
+    elif not evidence.has_simulated_sale:
         label = LABELS["honeypotis"]
         yield f"{label} could not simulate a sale; not checked by it: {SALE_SUBJECT}, its taxes"
     elif evidence.is_simulated_pair_empty:
@@ -122,7 +122,8 @@ def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
         )
     yield from _warn_unread_chain(evidence)
     if unrated := _simulation_checks_without_result(evidence):
-        yield f"not checked, as {LABELS['honeypotis']} gives no value: {', '.join(unrated)}"
+        where = " on a pair with liquidity" if evidence.is_simulated_pair_empty else ""
+        yield f"not checked, as {LABELS['honeypotis']} gives no value{where}: {', '.join(unrated)}"
     if unchecked := _liquidity_checks_without_evidence(evidence):
         yield f"not checked, as no source gives a value: {', '.join(unchecked)}"
 

@@ -58,7 +58,10 @@ class SimulatedTrade:
     @cached_property
     def has_result(self) -> bool:
         """True if it says anything about a sale."""
-        return self.result.succeeded or self.has_failed
+        result = self.result
+        has_tax = result.sell_tax is not None and "honeypotResult.isHoneypot" not in result.unreadable
+        is_told = result.honeypot is not None or has_tax or self.is_unproven
+        return (result.succeeded and is_told) or self.has_failed
 
     @cached_property
     def holder_sales(self) -> HolderSales:
