@@ -130,7 +130,12 @@ def test_both_forms_together_are_refused(name: str) -> None:
         ([BASE, {"network": "eip155:84532", "payTo": OTHER}], "test networks (eip155:84532) and networks"),
         ([BASE, SEPOLIA], "test networks (eip155:11155111) and networks"),
         ([BASE] * (MAX_TOKENS + 1), f"{MAX_TOKENS + 1} entries are too many: at most {MAX_TOKENS}"),
-        ([{**BASE, "asset": OTHER, "name": "D" * 81}], "longer than 80 characters"),
+        ([{**BASE, "asset": OTHER, "name": "D" * 80}], "longer than 80 bytes"),
+        ([{**BASE, "asset": OTHER, "name": "\N{EURO SIGN}" * 27}], "longer than 80 bytes"),
+        ('[{"network": "eip155:5", "name": "\\ud800"}]', "entry 1"),
+        ([{**BASE, "asset": OTHER, "name": "D\ud800"}], "cannot be printed"),
+        ([{**BASE, "asset": OTHER, "name": "D\n"}], "cannot be printed"),
+        ("[" * 50_000, "CENTGATE_ACCEPTS: not a list of objects: it is nested too deeply"),
     ],
 )
 def test_invalid_list_is_refused(value: Any, message: str) -> None:

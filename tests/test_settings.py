@@ -222,8 +222,27 @@ def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
     assert Settings().allowed_origins == ("https://a.example", "https://b.example")
 
 
-def test_public_url_may_end_with_slash() -> None:
-    assert Settings(public_url="https://api.example/").base_url == "https://api.example"
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://api.example/", "https://api.example"),
+        ("https://API.Example:443", "https://api.example"),
+        ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
+        ("HTTP://localhost:8080", "http://localhost:8080"),
+        ("https://api.example:80", "https://api.example:80"),
+    ],
+)
+def test_public_url_is_written_as_clients_write_it(url: str, origin: str) -> None:
+    assert Settings(public_url=url).base_url == origin
+
+
+def test_known_token_has_its_own_name() -> None:
+    usdc = USDC["eip155:8453"]
+    named = Settings(asset=usdc.address, asset_name=usdc.name, asset_version=usdc.version)
+
+    assert named.token == usdc
+    with pytest.raises(ValidationError, match="USDC on eip155:8453 has the name 'USD Coin'"):
+        Settings(asset=usdc.address, asset_name="Wrong")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -325,6 +344,9 @@ def test_token_address_is_checked() -> None:
         ("workers", 0),
         ("public_url", "https://api.example/path"),
         ("public_url", "api.example"),
+        ("public_url", "https://me:secret@api.example"),
+        ("public_url", "https://api.example:99999"),
+        ("public_url", "https://api.example:"),
         ("facilitator_url", "ftp://facilitator.example"),
         ("facilitator_timeout", 0),
         ("database_url", "mysql://localhost/centgate"),

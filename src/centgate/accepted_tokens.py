@@ -22,7 +22,7 @@ DEFAULT_VERSION = "2"
 MAX_TOKENS = 6
 """Maximum number of entries: each makes the header `PAYMENT-REQUIRED` about 400 bytes longer."""
 MAX_NAME_LENGTH = 80
-"""Maximum length of the token's name and version: they are in every challenge."""
+"""Maximum bytes of the token's name and version together: they are in every challenge."""
 _KEYS = ("network", "payTo", "asset", "name", "version")
 
 
@@ -70,6 +70,8 @@ def _decode_list(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_build_object)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("not a list of objects: it is nested too deeply") from None
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -114,9 +116,18 @@ def _parse_asset(fields: dict[str, str], network: str, place: str) -> Asset:
     if "name" not in fields:
         raise ValueError(f"{place}: add the name of the token {address} in its EIP-712 domain")
     name, version = fields["name"], fields.get("version", DEFAULT_VERSION)
-    if max(len(name), len(version)) > MAX_NAME_LENGTH:
-        raise ValueError(f"{place}: the token's name or version is longer than {MAX_NAME_LENGTH} characters")
+    if problem := find_name_problem(name, version):
+        raise ValueError(f"{place}: {problem}")
     return Asset(address, name, version)
+
+
+def find_name_problem(name: str, version: str) -> str | None:
+    """Return why a token's name and version (EIP-712) cannot be those of terms; None if they can."""
+    if not (name + version).isprintable():
+        return "the token's name or version has a character that cannot be printed"
+    if len((name + version).encode()) > MAX_NAME_LENGTH:
+        return f"the token's name and version are longer than {MAX_NAME_LENGTH} bytes"
+    return None
 
 
 def _require_address(fields: dict[str, str], name: str, place: str) -> str:

@@ -76,7 +76,8 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     All checks that cost nothing come first; from the claim on, work continues even if the buyer disconnects.
     Raises CentgateError if there is no answer; `error.payment` is the state of the payment.
     """
-    _require_single_payment(call)  # 400
+    if runtime.gate.terms:
+        _require_single_payment(call)  # 400
     if call.is_unpaid and is_probe(call.body):
         raise _challenge_probe(runtime, service)  # 402
     query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
@@ -94,9 +95,7 @@ async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: Pai
     """
     service, query, own = _find_bought_request(runtime, own_payments, call)
     service.require_supported_options(query, runtime.providers[service.slug])
-    if service.slug not in runtime.gate.terms:
-        raise runtime.gate.challenge(service.slug)
-    payment = build_redeemed_payment(own, runtime.gate.terms[service.slug])
+    payment = build_redeemed_payment(own, runtime.gate.earlier_terms[service.slug])
     try:
         return await _serve_paid(runtime, service, query, payment, call)
     except PaymentRequired as error:  # a buyer is not asked to pay twice

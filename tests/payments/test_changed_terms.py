@@ -20,10 +20,11 @@ from buyer import (
     with_identifier,
 )
 from facilitators import StubFacilitator, build_settings, reply_with
-from seeded_journals import encode_terms, record_open_payment, record_payment
+from seeded_journals import encode_terms, read_row, record_open_payment, record_payment
 from served_api import ServedApi, serve_api
 
 from centgate.payments.claims import StoredAnswer
+from centgate.payments.reconciler import reconcile_all
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
@@ -36,6 +37,11 @@ Payload = dict[str, Any]
 
 def raise_price(settings: Settings) -> RouteTerms:
     return replace(build_terms(phishing_check, settings), amount=25_000)
+
+
+def lower_version(settings: Settings) -> RouteTerms:
+    terms = build_terms(phishing_check, settings)
+    return replace(terms, asset=replace(terms.asset, version="1"))
 
 
 def change_settings(**changes: Any) -> Callable[[Settings], RouteTerms]:
@@ -51,9 +57,7 @@ EARLIER: dict[str, Callable[[Settings], RouteTerms]] = {
     "price": raise_price,
     "window": change_settings(payment_window=300),
     "token": change_settings(asset=ELSEWHERE, asset_name="Another Dollar"),
-    "token's version": change_settings(
-        asset="0x036CbD53842c5426634e7929541eC2318f3dCF7e", asset_name="USDC", asset_version="1"
-    ),
+    "token's version": lower_version,
     "network": change_settings(network="eip155:31337", asset=ELSEWHERE, asset_name="Another Dollar"),
     "public address": change_settings(public_url="https://old.example"),
 }
@@ -286,3 +290,30 @@ async def test_open_payment_resubmits_its_own_terms(
     assert (unsure.status_code, served.status_code) == (502, 200)
     assert "PAYMENT-REQUIRED" not in unsure.headers
     assert facilitator.body["paymentRequirements"]["payTo"] == ELSEWHERE
+
+
+@pytest.mark.parametrize("name", ["token", "network"])
+async def test_open_payment_in_removed_token_is_submitted_again(
+    api: ApiFactory, settings: Settings, facilitator: StubFacilitator, buyer: Buyer, name: str
+) -> None:
+    """What was signed is stored with the payment, the token's name included."""
+    terms = EARLIER[name](settings)
+    payload = sign_on_terms(terms, buyer)
+    await record_payment(settings, encode_header(payload), int(time.time()) - 1, terms=terms)
+
+    response = pay(api(settings), encode_header(payload))
+
+    assert response.status_code == 200, response.text
+    assert facilitator.body["paymentPayload"]["payload"] == payload["payload"]
+    assert facilitator.body["paymentRequirements"]["extra"]["name"] == "Another Dollar"
+
+
+async def test_open_payment_is_resolved_after_sales_ended(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    payload = await record_open_payment(settings, buyer)
+
+    await reconcile_all(settings.model_copy(update={"pay_to": None}))
+
+    assert (await read_row(settings, payload))["state"] == "settled"
+    assert facilitator.body["paymentRequirements"] == payload["accepted"]

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from buyer import PHISHING, QUESTION, ApiFactory, Buyer, decode_header, encode_header, pay, payment_note
 from facilitators import StubFacilitator, build_settings, refuse_with, reply_with
+from failing_service import FAILING_QUERY, FAILING_SERVICE, install_failing_service
 from mpp import Challenge as ReferenceChallenge
 from mpp import Receipt as ReferenceReceipt
 from mpp_buyer import (
@@ -29,6 +30,7 @@ from mpp_buyer import (
 )
 from served_api import ServedApi, serve_api
 
+from centgate.errors import NoData
 from centgate.payments.mpp.challenge import create_issuer
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
@@ -113,6 +115,19 @@ def test_credential_buys_answer(
     sent = facilitator.body["paymentPayload"]
     assert sent["payload"]["signature"] == credential["payload"]["signature"]
     assert sent["accepted"]["payTo"] == credential["payload"]["to"]
+
+
+def test_error_has_no_receipt(tmp_path: Path, buyer: Buyer) -> None:
+    with (
+        install_failing_service() as failures,
+        serve_api(tmp_path, **MPP_SETTINGS) as served_api,
+    ):
+        failures.raise_next(lambda: NoData("nothing is known"))
+        challenge = fetch_challenge(served_api.client, FAILING_SERVICE)
+        credential = encode_base64url(answer_challenge(buyer, challenge))
+        response = pay_by_mpp(served_api.client, credential, FAILING_SERVICE, FAILING_QUERY)
+    assert (response.status_code, "PAYMENT-RESPONSE" in response.headers) == (404, True)
+    assert "Payment-Receipt" not in response.headers
 
 
 def test_repeated_credential_gets_stored_answer(

@@ -100,6 +100,8 @@ FORGERIES: dict[str, Callable[[Credential], None]] = {
     "a later end": lengthen,
     "an end before the calendar": change_challenge(expires="0001-01-01T00:00:00+23:59"),
     "another route's name": rename_route,
+    "a digest of a body": change_challenge(digest="sha-256=:AAAA:"),
+    "a header": change_challenge(header="Payment-Authorization"),
 }
 
 

@@ -212,3 +212,12 @@ def test_facilitator_gets_checked_payment(served_api: ServedApi) -> None:
 
     assert response.status_code == 200
     assert served_api.facilitator.body["paymentPayload"]["accepted"] == payload["accepted"]
+
+
+@pytest.mark.parametrize("version", ["[" * 1000 + "]" * 1000, '{"a":' * 1500 + "1" + "}" * 1500, "1e999"])
+def test_nested_version_of_payment_is_refused(served_api: ServedApi, version: str) -> None:
+    payment = b64encode(f'{{"x402Version":{version}}}'.encode()).decode()
+
+    answer = send_raw(served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}")
+
+    assert (answer.status, answer.code) == (402, "payment_required")

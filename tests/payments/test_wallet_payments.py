@@ -425,6 +425,24 @@ def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:
     assert served_api.facilitator.settle_calls == asked
 
 
+@pytest.mark.parametrize("is_delivered", [True, False], ids=["stored", "owed"])
+def test_answer_is_redeemed_after_sales_ended(
+    tmp_path: Path, failures: ServiceFailures, *, is_delivered: bool
+) -> None:
+    with serve_api(tmp_path) as selling:
+        if is_delivered:
+            transaction, query = read_transaction(buy(selling.client, 0)), QUESTION
+        else:
+            (_, transaction), query = buy_undelivered(selling.client, failures, 0), FAILING_QUERY
+
+    with serve_api(tmp_path, pay_to=None) as idle:
+        response = redeem(idle.client, transaction, 0, query)
+
+    assert response.status_code == 200, response.text
+    assert read_transaction(response) == transaction
+    assert idle.facilitator.settle_calls == 0
+
+
 @pytest.mark.parametrize("body", [{"url": "https://example.com/"}, {}, {"url": 5}])
 def test_another_request_redeems_nothing(client: httpx.Client, body: Any) -> None:
     response = redeem(client, read_transaction(buy(client, 0)), 0, body)

@@ -148,7 +148,7 @@ def test_parent_is_sum_of_its_children(api: ApiFactory, settings: Settings, upst
 def test_parent_tells_which_children_its_sum_leaves_out(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
 ) -> None:
-    children = [
+    children: list[dict[str, Any]] = [
         {**AAVE_V3, "slug": f"aave-v{number}", "tvl": tvl, "chainTvls": {}, "change_1d": 10}
         for number, tvl in ((2, 100), (3, None))
     ]

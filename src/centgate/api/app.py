@@ -374,8 +374,11 @@ async def _is_database_writable(runtime: Runtime) -> bool:
 
 
 def _mpp_receipt(answer: StoredAnswer) -> dict[str, str]:
-    """Return the header of the answer to a request that was paid for by `Authorization: Payment`."""
-    receipt = encode_payment_receipt(answer)
+    """Return the header of the answer to a request that was paid for by `Authorization: Payment`.
+
+    An error has none, though it may be charged: draft-ietf-httpauth-payment, "Receipt Status Semantics".
+    """
+    receipt = encode_payment_receipt(answer) if answer.status < 300 else None
     return {"Payment-Receipt": receipt} if receipt else {}
 
 

@@ -64,6 +64,7 @@ class PaymentGate:
 
     def __init__(self, settler: Settler, payers: PayerPolicy, issuer: ChallengeIssuer | None = None) -> None:
         self.terms = settler.terms
+        self.earlier_terms = settler.earlier_terms
         self.issuer = issuer
         """Issues and recognises the challenges of MPP; None without its secret."""
         self._payers = payers

@@ -8,7 +8,7 @@ cannot, the same bytes are submitted once more, to the facilitator that has the 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import aiohttp
@@ -37,6 +37,8 @@ from centgate.service import AnyService
 from centgate.settings import Settings
 from centgate.signing.evm import to_checksum_address
 
+_NO_ONE = "0x" + "0" * 39 + "1"
+"""Payee and token of terms whose own are replaced by those of a payment."""
 _UNUSED_STATUSES = ("unused", "expired_unsafe", "expired")
 """On-chain statuses of a nonce that has not been used."""
 
@@ -49,13 +51,21 @@ def build_settler(
     session: aiohttp.ClientSession,
 ) -> Settler:
     """Build the settler of a deployment; RPC nodes are queried over the session."""
-    priced = catalog if settings.accepted_tokens else ()
+    earlier_terms = {service.slug: build_terms(service, _with_payee(settings)) for service in catalog}
     return Settler(
-        {service.slug: build_terms(service, settings) for service in priced},
+        earlier_terms if settings.accepted_tokens else {},
         journal,
         facilitators,
         ChainClients(session, settings),
+        earlier_terms=earlier_terms,
     )
+
+
+def _with_payee(settings: Settings) -> Settings:
+    """Return settings that terms can be built from, also for a deployment that accepts no payments now."""
+    if settings.accepted_tokens:
+        return settings
+    return settings.model_copy(update={"pay_to": _NO_ONE, "asset": _NO_ONE, "asset_name": "none"})
 
 
 class Settler:
@@ -67,9 +77,13 @@ class Settler:
         journal: Journal,
         facilitators: Facilitators,
         chains: ChainClients,
+        *,
+        earlier_terms: Mapping[str, RouteTerms] | None = None,
     ) -> None:
         self.terms = terms
         """Terms of each route, by slug; empty if no payments are accepted."""
+        self.earlier_terms = earlier_terms or terms
+        """Terms of each route from which those of earlier payments are made, by slug; never empty."""
         self.journal = journal
         self.chains = chains
         self.facilitators = facilitators
@@ -135,14 +149,14 @@ class Settler:
         settles the payment. Anything else leaves the earlier attempts as open as they were; a used nonce
         proves nothing, since it may have been used before the payment was first submitted here.
         """
-        terms = self._find_terms(claim)
-        if claim.resubmission_json is None or terms is None or not terms.asset.name:
+        payment = self._rebuild_payment(claim)
+        if payment is None:
             return _unknown_outcome("the payment was signed for terms that cannot be submitted again")
         client = self.facilitators.find(claim.facilitator)
         if client is None:
             return _missing_facilitator()
         await self.journal.record_presentation(claim)
-        result = await self._present(client, rebuild_payment(claim.key, terms, claim.resubmission_json))
+        result = await self._present(client, payment)
         self.facilitators.report(result)
         match result:
             case SettlementRefused(reason):
@@ -266,16 +280,22 @@ class Settler:
         self.journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started, rank)
         return result
 
-    def _find_terms(self, claim: Claim) -> RouteTerms | None:
-        """Return the terms a payment was signed for; any route's will do if its own was removed."""
-        terms = self.terms.get(claim.service) or next(iter(self.terms.values()), None)
-        return terms and terms_when_signed(
-            terms,
+    def _rebuild_payment(self, claim: Claim) -> Payment | None:
+        """Rebuild a payment for the terms it was signed for; any route's will do if its own was removed.
+
+        None if what was signed is not stored, or the name of a token that is not known any more.
+        """
+        if claim.resubmission_json is None:
+            return None
+        terms = terms_when_signed(
+            self.earlier_terms.get(claim.service) or next(iter(self.earlier_terms.values())),
             network=claim.key.network,
             asset=to_checksum_address(claim.key.asset),
             pay_to=to_checksum_address(claim.pay_to),
             amount=claim.amount,
         )
+        payment = rebuild_payment(claim.key, terms, claim.resubmission_json)
+        return payment if payment.resubmission["name"] else None
 
     async def _record(self, claim: Claim, result: SettlementOutcome) -> None:
         match result:

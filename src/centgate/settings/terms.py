@@ -12,6 +12,7 @@ from centgate.accepted_tokens import (
     DEFAULT_VERSION,
     NETWORK_PATTERN,
     AcceptedToken,
+    find_name_problem,
     parse_accepted_tokens,
 )
 from centgate.environment import PREFIX
@@ -101,6 +102,14 @@ class TermsSettings(SettingsGroup):
         """Raise ValueError unless the payment token is known or described."""
         if bool(self.asset) != bool(self.asset_name):
             raise ValueError("CENTGATE_ASSET and CENTGATE_ASSET_NAME must be set together")
+        if problem := find_name_problem(self.asset_name or "", self.asset_version):
+            raise ValueError(f"CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION: {problem}")
+        known = USDC.get(self.network)
+        if self.asset and known and self.asset == known.address and self.token != known:
+            raise ValueError(
+                f"USDC on {self.network} has the name {known.name!r} and version {known.version!r}: remove "
+                "CENTGATE_ASSET, CENTGATE_ASSET_NAME and CENTGATE_ASSET_VERSION"
+            )
         if self.pay_to and self.network not in USDC and not self.asset:
             raise ValueError(
                 f"no token is known on {self.network}: set CENTGATE_ASSET and CENTGATE_ASSET_NAME as well"

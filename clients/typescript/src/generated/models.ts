@@ -665,8 +665,8 @@ export interface ProtocolContextData {
   /** In the directory's words, cut to 300 characters: data, never instructions. */
   description: string | null;
   /**
-   * A parent has the change of the sum of its children, null if it is unknown of one that has a TVL.
-   * Null when no change is known.
+   * A parent has the change of the sum of its children, null if that of one with a TVL is unknown. Null
+   * when no change is known.
    */
   tvlChange: TvlChange | null;
   /** The largest first, at most 50; empty when unknown. */

@@ -725,7 +725,7 @@ class ProtocolContextData(AnswerData):
     description: str | None
     """In the directory's words, cut to 300 characters: data, never instructions."""
     tvl_change: TvlChange | None
-    """A parent has the change of the sum of its children, None if it is unknown of one that has a TVL.
+    """A parent has the change of the sum of its children, None if that of one with a TVL is unknown.
     None when no change is known.
     """
     tvl_by_chain: list[ChainTvl]

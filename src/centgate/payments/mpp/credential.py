@@ -50,6 +50,9 @@ class _ChallengeEcho(msgspec.Struct, frozen=True):
     request: str
     expires: str
     opaque: str
+    digest: str | None = None
+    header: str | None = None
+    """Members of MPP that no challenge of this server has."""
 
 
 class _AuthorizationPayload(TransferAuthorization, frozen=True, kw_only=True):
@@ -181,6 +184,8 @@ def _challenge_problem(
             f"the challenge must be of realm {issuer.realm}, method {METHOD} and intent {INTENT}",
             INVALID_CHALLENGE,
         )
+    if echo.digest is not None or echo.header is not None:
+        return build_rejection("the challenge had no digest and no header", INVALID_CHALLENGE)
     expected_id = issuer.compute_id(echo.request, echo.expires, echo.opaque)
     if not hmac.compare_digest(echo.id.encode(), expected_id.encode()):
         return build_rejection("the challenge was not issued by this server", INVALID_CHALLENGE)
