@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,12 +23,15 @@ from centgate.lookups.phishing_refresh import (
     fetch_list,
     open_list_upstream,
 )
+from centgate.phishing.collection import ListCollection
 from centgate.phishing.published import PUBLISHED_LISTS
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import unpack_snapshot
 from centgate.phishing.store import FetchState, ListFolder, ListStore
 from centgate.phishing.update import FetchedDocument, apply_hotlist, build_update
 from centgate.phishing.url import parse_address
+from centgate.provider import RequestTrace
+from centgate.providers.phishinglist import PhishingList
 from centgate.resources import open_resources
 from centgate.settings import Settings
 from centgate.upstream import Upstream
@@ -264,6 +268,24 @@ async def test_secondary_list_cannot_block_allowed_by_first(lists: Lists) -> Non
     assert verdict.status == "allowed"
     assert [each.verdict.status for each in verdict.by_list] == ["allowed", "blocked"]
     assert lists.status(NAMES[0]) == "blocked"
+
+
+def test_every_old_list_causes_warning(tmp_path: Path) -> None:
+    (shipped,) = ListStore(ListFolder(tmp_path), None).collection.lists
+    others = [
+        replace(shipped, name=name, header=shipped.header.model_copy(update={"date": date}))
+        for name, date in (("polkadot", None), ("phantom", datetime.now(UTC).date().isoformat()))
+    ]
+    provider: Any = PhishingList(Settings()).bind(RequestTrace.start())
+    provider.store = SimpleNamespace(collection=ListCollection([shipped, *others]))
+
+    provider.check_address(parse_address(NAMES[0]))
+
+    assert provider.trace.warnings == [
+        f"the phishing list is {shipped.age_days():,} days old; newer phishing sites are missing, so "
+        "`unknown` is weak evidence",
+        "other phishing lists miss newer sites: polkadot has no date",
+    ]
 
 
 @pytest.mark.extended

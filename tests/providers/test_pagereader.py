@@ -245,6 +245,13 @@ async def test_redirect_to_forbidden_page_of_same_site_is_not_read(site: Site, o
             await pagereader.read_page(url, only_main_content=True)
 
     assert unread.value.reason == "robots"
+    assert "/secret" not in [path for path, _ in site.requests]
+
+
+async def test_part_of_page_is_not_read_as_page(site: Site, open_reader: Reader) -> None:
+    async with open_reader() as pagereader:
+        with pytest.raises(PageUnread, match="returned status 206 instead of the page"):
+            await pagereader.read_page(site.set_page("/part", STORY, status=206), only_main_content=True)
 
 
 async def test_menus_around_empty_application_are_unread(site: Site, open_reader: Reader) -> None:

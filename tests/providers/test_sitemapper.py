@@ -493,6 +493,7 @@ async def test_robots_txt_of_redirect_target_is_respected(site: SmallSite, page_
 
     assert [hit.url for hit in hits] == [site.url_of("/here")]
     assert "does not allow it; the links are from sitemaps" in record.warnings[0]
+    assert moved.requested_paths == ["/robots.txt"]
 
 
 async def test_at_most_100_pages_are_returned(site: SmallSite, map_site: Map) -> None:

@@ -24,7 +24,7 @@ from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
 from centgate.web.extract.parts import PagePart, take_part
-from centgate.web.fetch.fetcher import MAX_REDIRECTS, NOT_MODIFIED, FetchFailed, FetchResult
+from centgate.web.fetch.fetcher import MAX_REDIRECTS, NOT_MODIFIED, PARTIAL_CONTENT, FetchFailed, FetchResult
 from centgate.web.fetch.site import find_site
 from centgate.web.fetch.validators import Validators
 from centgate.web.results import UnchangedPage, UnreadPage, WebPage
@@ -199,9 +199,8 @@ class PageReader(Provider):
                 media_types=MEDIA_TYPES,
                 max_redirects=max_redirects,
                 validators=validators,
+                check_redirect=partial(self._check_redirect, url),
             )
-            if is_other_address(fetched.url, url):
-                await self._check_robots(fetched.url)
         except FetchFailed as failure:
             raise self._page_error(failure.reason, f"the page could not be read: {failure.message}") from None
         is_unchanged = validators is not None and fetched.status == NOT_MODIFIED
@@ -215,6 +214,11 @@ class PageReader(Provider):
             raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
+    async def _check_redirect(self, url: str, target: str) -> None:
+        """Raise unless robots.txt allows the target of a redirect, before it is fetched."""
+        if is_other_address(target, url):
+            await self._check_robots(target)
+
     async def _check_robots(self, url: str) -> None:
         if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):
             raise self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
@@ -222,7 +226,7 @@ class PageReader(Provider):
     def _status_error(self, fetched: FetchResult) -> Exception | None:
         """Map the status of a failed response to an error; None for success."""
         status, host = fetched.status, _host_of(fetched.url)
-        if 200 <= status < 300:
+        if 200 <= status < 300 and status != PARTIAL_CONTENT:  # which was not asked for
             return None
         if status in _NOT_FOUND_STATUSES:
             return self.no_data(f"no page at this address: {host} returned status {status}")

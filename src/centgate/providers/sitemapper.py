@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
@@ -158,13 +159,20 @@ class SiteMapper(Provider):
     async def _fetch_page(self, url: str, words: str, seconds: float) -> _StartPage:
         await self._check_robots(url)
         fetched = await self._server_resources.fetcher.fetch(
-            url, timeout=seconds, max_bytes=PAGE_BYTES, media_types=PAGE_TYPES
+            url,
+            timeout=seconds,
+            max_bytes=PAGE_BYTES,
+            media_types=PAGE_TYPES,
+            check_redirect=partial(self._check_redirect, url),
         )
-        if is_other_address(fetched.url, url):
-            await self._check_robots(fetched.url)
         if error := status_failure(fetched):
             raise error
         return await self._parse_page(fetched, words)
+
+    async def _check_redirect(self, url: str, target: str) -> None:
+        """Raise unless robots.txt allows the target of a redirect, before it is fetched."""
+        if is_other_address(target, url):
+            await self._check_robots(target)
 
     async def _check_robots(self, url: str) -> None:
         if not self._respects_robots:

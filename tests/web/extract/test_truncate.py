@@ -82,6 +82,7 @@ def test_fitting_text_is_unchanged(markdown: str) -> None:
         ("one two three four", 9, "one two"),
         ("aa aa [a long link](https://e.com/x) b", 30, "aa aa"),
         ("x" * 50, 10, "x" * 10),
+        ("x" * 8 + "\N{WOMAN}\u200d\N{BOY}", 10, "x" * 8),
     ],
 )
 def test_text_is_cut_at_a_boundary(markdown: str, most: int, expected: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from centgate.web.index.index_writer import IndexBusy, PageIndexWriter
-from centgate.web.index.page import IndexedPage
+from centgate.web.index.page import IndexedPage, plain_text
 from centgate.web.index.page_index import IndexUnreadable, PageIndex
 
 FILLER = "The rest of the page speaks about gardens, rivers and the weather of the northern coast. "
@@ -297,3 +297,30 @@ def test_missing_index_is_none(tmp_path: Path) -> None:
     assert not index.exists
     with pytest.raises(IndexUnreadable):
         index.search("relayer", 5)
+
+
+def test_words_of_every_language_are_found(tmp_path: Path) -> None:
+    texts = {
+        "en": "The horses are here.",
+        "de": "Die Pferde sind hier.",
+        "ru": "Лошади стоят здесь.",
+        "ar": "الخيول هنا",
+        "es": "Los caballos viven aqui.",
+        "fr": "Les chevaux sont ici.",
+    }
+    pages = [build_page(name, text, language=name) for name, text in texts.items()]
+    index = write_index(
+        tmp_path, *pages, *(build_page(f"{name}{n}") for n in range(3) for name in ("x", "y"))
+    )
+
+    assert [list_paths(index, query) for query in ("chevaux", "caballos", "Pferden")] == [
+        ["fr"],
+        ["es"],
+        ["de"],
+    ]
+
+
+def test_underscores_of_names_are_kept() -> None:
+    assert plain_text("The `__init__` method and __main__ of *each* _private name") == (
+        "The __init__ method and __main__ of each _private name"
+    )

@@ -144,7 +144,9 @@ def _truncate_block(markdown: str, max_length: int) -> tuple[str, int]:
             return result
     position = _skip_link_backwards(max_length, links) or max_length
     while position > 1 and (
-        unicodedata.combining(markdown[position]) or markdown[position] in "\u200d\ufe0f"
+        unicodedata.combining(markdown[position])
+        or markdown[position] in "\u200d\ufe0f"
+        or markdown[position - 1] == "\u200d"  # it joins the character behind it
     ):
         position -= 1
     return _close_code(markdown[:position], max_length)

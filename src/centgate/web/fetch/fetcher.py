@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +31,7 @@ MAX_WAITING = 8
 """Maximum fetches waiting for one host."""
 MAX_TOTAL = 64
 """Maximum concurrent connections to all hosts."""
+PARTIAL_CONTENT = 206
 NOT_MODIFIED = 304
 _BODYLESS_STATUSES = frozenset({204, 205, NOT_MODIFIED})
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
@@ -58,12 +59,17 @@ class FetchResult:
         return parse_validators(self.url, self.headers)
 
 
+CheckRedirect = Callable[[str], Awaitable[None]]
+"""Checks the URL that a redirect leads to."""
+
+
 @dataclass(frozen=True, slots=True)
 class _FetchOptions:
     max_bytes: int
     media_types: tuple[str, ...]
     max_redirects: int = MAX_REDIRECTS
     validators: Validators | None = None
+    check_redirect: CheckRedirect | None = None
 
     def conditions_for(self, url: str) -> Mapping[str, str]:
         """Return the conditional fields of a request for a URL."""
@@ -144,6 +150,7 @@ class Fetcher:
         media_types: Collection[str] = (),
         max_redirects: int = MAX_REDIRECTS,
         validators: Validators | None = None,
+        check_redirect: CheckRedirect | None = None,
     ) -> FetchResult:
         """GET a URL. Raises FetchFailed if there is no readable response.
 
@@ -151,10 +158,15 @@ class Fetcher:
 
         `media_types` are the accepted types, `text/*` for a family; empty accepts all. A response of another
         type raises FetchFailed with `unsupported`, except for errors (status 400 and up), whose body is then
-        empty. `timeout` is in seconds and includes everything: waiting for a slot, DNS lookups, redirects.
+        empty. `check_redirect` is called before a redirect is followed, and raises if it must not be.
+        `timeout` is in seconds and includes everything: waiting for a slot, DNS lookups, redirects.
         """
         options = _FetchOptions(
-            max_bytes, tuple(each.lower() for each in media_types), max_redirects, validators
+            max_bytes,
+            tuple(each.lower() for each in media_types),
+            max_redirects,
+            validators,
+            check_redirect,
         )
         try:
             async with asyncio.timeout(timeout):
@@ -176,6 +188,8 @@ class Fetcher:
             if isinstance(answer, FetchResult):
                 return replace(answer, redirects=redirects)
             target = self._follow_redirect(target, answer)
+            if options.check_redirect:
+                await options.check_redirect(target.url)
         raise FetchFailed("failed", f"{target.label} redirects more than {MAX_REDIRECTS} times")
 
     def _check_url(self, url: str) -> Target:

@@ -23,7 +23,8 @@ _LINK = re.compile(r"\[([^\[\]\n]{0,500})\]\([^()\s]{0,2048}\)")
 _LINE_MARK = re.compile(
     r"^[ \t>]*(?:#{1,6}[ \t]+|[-*+][ \t]+|\d{1,9}[.)][ \t]+|`{3,}.*$|~{3,}.*$|[-=|: ]{3,}$)?"
 )
-_EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`+|\\(?=[^\w\s])")
+_EMPHASIS = re.compile(r"(?<!\w)\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?!\w)|`+|\\(?=[^\w\s])")
+"""Marks of emphasis and code. Underscores stay: most are parts of names, such as `__init__`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,6 @@ FORMAT = "pages-1"
 """Folder of the index within the folder of settings; a new format gets another one."""
 MAX_QUERY_WORDS = 16
 """Words of a query that count: the rarest of them."""
-MAX_LANGUAGES = 4
-"""Languages of pages whose stems a query is reduced to, the most frequent first."""
 CANDIDATES = 60
 """Pages that are compared by freshness and by site, best first by their words."""
 MIN_MATCH_SHARE = 0.6
@@ -320,7 +318,7 @@ def _open_index(folder: Path) -> _OpenIndex:
     searcher = index.searcher()
     counts: Mapping[str, int] = {name: searcher.doc_freq("language", name) for name in (*STEMMERS, "")}
     ranked = sorted(filter(counts.get, counts), key=lambda name: -counts[name])
-    return _OpenIndex(index.schema, searcher, tuple(ranked[:MAX_LANGUAGES]) or ("en",))
+    return _OpenIndex(index.schema, searcher, tuple(ranked) or ("en",))
 
 
 def _has_parts(meta_file: Path) -> bool:
