@@ -105,6 +105,31 @@ def test_elements_become_markdown(body: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),
+        ("<mn>3</mn><mfrac><mn>1</mn><mn>4</mn></mfrac>", "3 1/4"),
+        ("<mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mi>c</mi></mfrac>", "(a+b)/c"),
+        ("<mfrac linethickness=0><mi>n</mi><mi>k</mi></mfrac>", "(n choose k)"),
+        ("<msup><mi>x</mi><mn>10</mn></msup>", "x^10"),
+        ("<msup><mi>x</mi><mrow><mn>2</mn><mi>k</mi></mrow></msup>", "x^(2k)"),
+        ("<msup><mrow><mo>-</mo><mn>1</mn></mrow><mi>n</mi></msup>", "(-1)^n"),
+        ("<msup><mi>a</mi><mn>2</mn></msup><mi>b</mi>", "a^2 b"),
+        ("<msup><mi>f</mi><mo>\u2032</mo></msup><mo>(</mo><mi>x</mi><mo>)</mo>", "f\u2032(x)"),
+        ("<msub><mi>x</mi><mrow><mi>i</mi><mo>+</mo><mn>1</mn></mrow></msub>", "x_(i+1)"),
+        ("<msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup>", "x_1^2"),
+        ("<munderover><mo>\u2211</mo><mi>k</mi><mi>n</mi></munderover><mi>k</mi>", "\u2211_k^n k"),
+        ("<msqrt><mn>16</mn></msqrt>", "sqrt(16)"),
+        ("<mroot><mn>8</mn><mn>3</mn></mroot>", "root(3)(8)"),
+        ("<semantics><mi>x</mi><annotation encoding=StarMath>x</annotation></semantics>", "x"),
+        ("<semantics><mi>a</mi><annotation encoding=TeX>a&lt;b</annotation></semantics>", "$a< b$"),
+    ],
+)
+def test_formula_keeps_its_structure(formula: str, expected: str) -> None:
+    assert convert_body(f"<p>so <math>{formula}</math> is") == f"so {expected} is"
+
+
+@pytest.mark.parametrize(
     ("body", "expected"),
     [
         ("<a href='/a b'>x</a>", "[x](https://example.org/a%20b)"),

@@ -11,6 +11,7 @@ from centgate.sanitize import strip_invisible
 from centgate.web.extract.code_blocks import extract_code
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS, MAX_DEPTH, NON_TEXT_TAGS, extract_text
+from centgate.web.extract.formulas import read_formula
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown_syntax import BACKTICKS
 
@@ -67,7 +68,7 @@ class InlineRenderer:
         if tag in _CODE_TAGS:
             return format_code_span(SPACE.sub(" ", extract_text(element)))
         if tag == "math":
-            return _render_formula(element)
+            return escape_text(read_formula(element))
         if tag == "pre":
             return format_code_span(SPACE.sub(" ", extract_code(element)))
         if tag == "sup":
@@ -163,10 +164,3 @@ def _image_urls(image: Element) -> Iterator[str]:
 
 def _is_tracking_pixel(image: Element) -> bool:
     return any((image.get(side) or "").strip() in ("0", "1", "2", "1px") for side in ("width", "height"))
-
-
-def _render_formula(element: Element) -> str:
-    for note in element.iter("annotation", "{*}annotation"):
-        if "tex" in (note.get("encoding") or "").lower() and note.text:
-            return f"${SPACE.sub(' ', note.text).strip()}$"
-    return escape_text(element.get("alttext")) or escape_text(extract_text(element))
