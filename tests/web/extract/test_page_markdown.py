@@ -143,6 +143,7 @@ def test_formula_keeps_its_structure(formula: str, expected: str) -> None:
         ("<a href='data:text/html,x'>x</a>", "x"),
         ("<a href='http://[bad'>x</a>", "x"),
         ("<a href='/a'></a><a href='/b'> </a>y", "y"),
+        ("<a href='/a'>\u202e</a><a href='/b'>\u200b\uf0c1</a>y", "y"),
         ("<a>plain</a>", "plain"),
         (
             "<a href=/a>[1]</a> <a href=/b>a [b] c</a>",

@@ -25,7 +25,7 @@ _ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 """Elements that contain a link to themselves, as an anchor for others."""
 _EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
-_ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\u200b", "\U0001f517", "\uf0c1", "[source]", "[edit]"})
+_ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\U0001f517", "[source]", "[edit]"})
 _EXPONENT = re.compile(r"[-+\u2212]?\d{1,4}|n")
 _NOTE_MARK = re.compile(r"^\[([^\[\]]{1,6})\]$")
 _LINK_INSIDE = re.compile(r"(?<!\!)\[[^\[\]]*\]\(")
@@ -86,7 +86,7 @@ class InlineRenderer:
     def _render_link(self, element: Element, depth: int) -> str:
         content = self.render_children(element, depth)
         text = normalize_spaces(content).replace("\n", " ")
-        if text in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
+        if strip_invisible(text).strip() in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
             return " " if content.isspace() else ""
         href, parent = element.get("href") or "", element.getparent()
         if href == "#" or (href.startswith("#") and parent is not None and parent.tag in _ANCHOR_TARGETS):
