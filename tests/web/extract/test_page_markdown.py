@@ -259,6 +259,23 @@ def test_fence_is_longer_than_fences_in_code() -> None:
             "<caption>Sizes</caption><tr><th>a<th>b<tr><td>1<td>2",
             "**Sizes**\n\n| a | b |\n| --- | --- |\n| 1 | 2 |",
         ),
+        ("<tr><th>a<th>b<tr><td>1<td><code>x<br>y</code>", "| a | b |\n| --- | --- |\n| 1 | `x y` |"),
+        (
+            "<thead><tr><th rowspan=3>a<th>b</thead><tbody><tr><td>1<td>2<tr><td>3<td>4</tbody>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |",
+        ),
+        (
+            "<tbody><tr><td rowspan=0>a<td>1<tr><td>2<tr><td>3</tbody><tbody><tr><td>b<td>4</tbody>",
+            "| a | 1 |\n| --- | --- |\n|  | 2 |\n|  | 3 |\n| b | 4 |",
+        ),
+        (
+            "<thead><tr><th>a<th>b</thead><tfoot><tr><td>all<td>9</tfoot><tbody><tr><td>c<td>9</tbody>",
+            "| a | b |\n| --- | --- |\n| c | 9 |\n| all | 9 |",
+        ),
+        (
+            "<tfoot><tr><td>all<td>9</tfoot><tbody><tr><td>c<td>9</tbody>",
+            "| c | 9 |\n| --- | --- |\n| all | 9 |",
+        ),
     ],
 )
 def test_tables_stay_tables(table: str, expected: str) -> None:

@@ -41,9 +41,15 @@ MAX_NESTED_TABLES = 3
 """Maximum number of nested tables in a data table."""
 MAX_COLUMNS = 60
 """Columns up to which a table is filled to a grid; a row with more cells keeps them all."""
+MAX_ROWS = 65_534
+"""Rows that a cell spans at most, and to the end of its group if its `rowspan` is 0."""
 _LIST_TAGS = frozenset({"ul", "ol", "menu", "dir"})
 _OWN_CONTENT_TAGS = _LIST_TAGS | {"a", "li", "dl", "dt", "dd", "blockquote", "table", "pre"}
 """Elements that do not merely group the items in them."""
+
+
+_RowGroup = list[list[Element]]
+"""Rows of cells that `thead`, `tbody` or `tfoot` holds."""
 
 
 def render_markdown(element: Element, base: str) -> str:
@@ -178,7 +184,8 @@ class _MarkdownRenderer(InlineRenderer):
         return [text if "*" in text or "`" in text else wrap_in_marks(text, "**")] if text else []
 
     def _render_table(self, element: Element, depth: int) -> list[str]:
-        rows = list(_iter_rows(element))
+        groups = _group_rows(element)
+        rows = [row for group in groups for row in group]
         caption = [
             block
             for each in element.iterchildren("caption")
@@ -187,8 +194,7 @@ class _MarkdownRenderer(InlineRenderer):
         if _is_layout_table(element, rows):
             cells = (cell for row in rows for cell in row)
             return [*caption[:1], *(block for cell in cells for block in self.render_blocks(cell, depth + 1))]
-        above: dict[int, int] = {}
-        grid = [cells for row in rows if any(cells := self._render_row(row, above, depth + 1))]
+        grid = [cells for group in groups for cells in self._render_rows(group, depth + 1)]
         width = max(map(len, grid), default=0)
         if not width:
             return caption[:1]
@@ -198,6 +204,14 @@ class _MarkdownRenderer(InlineRenderer):
         lines = ["| " + " | ".join(row + [""] * (filled - len(row))) + " |" for row in grid]
         lines.insert(1, "|" + " --- |" * max(filled, len(grid[0])))
         return [*caption[:1], "\n".join(lines)]
+
+    def _render_rows(self, group: _RowGroup, depth: int) -> Iterator[list[str]]:
+        """Render the rows of a group that hold text; no cell spans rows of another group."""
+        above: dict[int, int] = {}
+        for row in group:
+            cells = self._render_row(row, above, depth)
+            if any(cells):
+                yield cells
 
     def _render_row(self, row: list[Element], above: dict[int, int], depth: int) -> list[str]:
         """Render a row's cells, empty where spanned; `above` counts the rows still spanned, by column."""
@@ -216,7 +230,7 @@ class _MarkdownRenderer(InlineRenderer):
             span = cell.get("colspan")
             end = min(first + _parse_integer(span, 1), MAX_COLUMNS) if span else first
             cells += [""] * (end - len(cells))
-            if (rows := _parse_integer(cell.get("rowspan"), 1)) > 1:
+            if (rows := _parse_integer(cell.get("rowspan"), 1) or MAX_ROWS) > 1:
                 above.update(dict.fromkeys(range(first, min(len(cells), MAX_COLUMNS)), rows - 1))
         return cells
 
@@ -299,13 +313,19 @@ def _join_items(items: list[str]) -> list[str]:
     return ["\n".join(items)] if items else []
 
 
-def _iter_rows(table: Element) -> Iterator[list[Element]]:
-    """Yield the cells of each row, without those of nested tables."""
+def _group_rows(table: Element) -> list[_RowGroup]:
+    """Return the rows of each row group, without those of nested tables, in the order that browsers show.
+
+    That is the first `thead` at the top and the first `tfoot` at the bottom, wherever they stand.
+    """
+    groups: dict[str, list[_RowGroup]] = {"thead": [], "tbody": [[]], "tfoot": []}
     for part in table:
         if part.tag == "tr":
-            yield _row_cells(part)
-        elif part.tag in ("thead", "tbody", "tfoot"):
-            yield from (_row_cells(row) for row in part if row.tag == "tr")
+            groups["tbody"][-1].append(_row_cells(part))
+        elif part.tag in groups:
+            rows = [_row_cells(row) for row in part if row.tag == "tr"]
+            groups["tbody" if groups[part.tag] else part.tag].append(rows)
+    return [group for placed in groups.values() for group in placed]
 
 
 def _row_cells(row: Element) -> list[Element]:

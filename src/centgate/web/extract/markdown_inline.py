@@ -66,7 +66,9 @@ class InlineRenderer:
         if tag == "a":
             return self._render_link(element, depth)
         if tag in _CODE_TAGS:
-            return format_code_span(SPACE.sub(" ", extract_text(element)))
+            has_lines = next(element.iter("br"), None) is not None
+            code = extract_code(element) if has_lines else extract_text(element)
+            return format_code_span(SPACE.sub(" ", code))
         if tag == "math":
             return escape_text(read_formula(element))
         if tag == "pre":
