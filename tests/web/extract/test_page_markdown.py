@@ -49,6 +49,9 @@ def convert_body(body: str) -> str:
         ),
         ("<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", "- a\n  - b\n  - c\n- d"),
         ("<ol start=3><li>a<li>b<ol><li>c</ol></ol>", "3. a\n4. b\n   1. c"),
+        ("<ol><li>a<li value=10>b<li>c</ol>", "1. a\n10. b\n11. c"),
+        ("<ol reversed><li>a<li>b<li>c</ol>", "3. a\n2. b\n1. c"),
+        ("<ol reversed start=10><li>a<li>b<li value=4>c<li>d</ol>", "10. a\n9. b\n4. c\n3. d"),
         ("<ul><li><p>a</p><p>b</p></li><li></li></ul>", "- a\n\n  b"),
         ("<ul><li>a</li><ul><li>b</li></ul></ul>", "- a\n  - b"),
         (

@@ -127,19 +127,21 @@ class _MarkdownRenderer(InlineRenderer):
         rendered: list[str] = []
         items: list[str] = []
         line: list[str] = []
-        number = _parse_integer(element.get("start"), 1)
-        for part in _iter_parts(element, "li", depth):
+        parts = list(_iter_parts(element, "li", depth))
+        number, step = _number_items(element, parts)
+        for part in parts:
             if isinstance(part, str) or _is_inline(part):
                 line.append(self._render_part(part, depth + 1))
                 continue
             items += _format_item("- ", _to_paragraphs("".join(line)))
             line = []
             if part.tag == "li":
+                number = _parse_integer(part.get("value"), max(number, 0))
                 mark = f"{number}. " if element.tag == "ol" else "- "
                 item = _format_item(
                     mark + _checkbox_mark(part), self.render_blocks(part, depth + 1), len(mark)
                 )
-                number += bool(item)
+                number += step if item else 0
                 items += item
             elif items and part.tag in _LIST_TAGS:  # a list inside a list, not inside its item
                 items += [indent_lines(block, "  ") for block in self._render_list(part, depth + 1)]
@@ -270,6 +272,14 @@ def _format_item(mark: str, blocks: list[str], width: int = 2) -> list[str]:
         is_tight = _starts_list(block) and not before.startswith("```")
         item += ("\n" if is_tight else "\n\n") + indent_lines(block, " " * width)
     return [item]
+
+
+def _number_items(element: Element, parts: list[Element | str]) -> tuple[int, int]:
+    """Return the number of a list's first item, and the step from one to the next."""
+    if element.get("reversed") is None:
+        return _parse_integer(element.get("start"), 1), 1
+    items = sum(1 for part in parts if not isinstance(part, str) and part.tag == "li")
+    return _parse_integer(element.get("start"), items), -1
 
 
 def _starts_list(block: str) -> bool:
