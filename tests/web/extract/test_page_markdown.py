@@ -198,6 +198,14 @@ def test_base_element_resolves_links() -> None:
         ("<pre class='language-none'>x</pre>", ""),
         ("<pre class='code literal-block'>x</pre>", ""),
         ("<pre class='language-a`b'>x</pre>", "a"),
+        ("<pre class='code-snippet'>x</pre>", ""),
+        ("<div class='highlight-wrapper'><div class='code-wrapper'><pre>x</pre></div></div>", ""),
+        ("<pre class='code-toolbar language-go'>x</pre>", "go"),
+        ("<pre class='lang-js language-typescript'>x</pre>", "typescript"),
+        ("<pre class='syntax-highlight'>x</pre>", ""),
+        ("<div class='lang-en'><div class='lang-pt-BR'><pre>x</pre></div></div>", ""),
+        ("<pre class='lang-brainfuck'>x</pre>", "brainfuck"),
+        ("<div class='highlight-c++ notranslate'><pre>x</pre></div>", "c++"),
     ],
 )
 def test_code_block_has_language(block: str, language: str) -> None:

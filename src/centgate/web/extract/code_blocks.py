@@ -8,9 +8,11 @@ from centgate.web.extract.dom import Element, extract_all_text, remove_element
 from centgate.web.extract.elements import HEADING_LEVELS, name_set
 
 _LANGUAGE_CLASS = re.compile(
-    r"(?:^|[\s;])(?:language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
+    r"(?:^|[\s;])(language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
     re.IGNORECASE,
 )
+_LANGUAGE_PREFIXES = frozenset({"language", "brush", "highlight-source"})
+"""Prefixes after which only a language stands; others also begin names of boxes: `code-wrapper`."""
 _LANGUAGES = name_set(
     "asm awk bash bat c clojure cmake cmd console cpp cs csharp css csv cxx dart diff docker dockerfile "
     "elixir elm erlang f90 fish fortran fsharp go golang graphql groovy haskell hcl html http ini java "
@@ -21,6 +23,19 @@ _LANGUAGES = name_set(
     "vb vim vue wasm xml yaml yml zig zsh"
 )
 """Classes accepted as a language without a prefix such as `language-`."""
+_PREFIXED_LANGUAGES = _LANGUAGES | name_set(
+    "ada apl applescript arduino asciidoc batch batchfile c++ cobol coq crystal cuda cython d django f# "
+    "fortran77 gherkin html+django html+jinja ipython ipython3 ipythonconsole jsonnet julia-repl "
+    "lean lean4 llvm mysql nasm objective-c octave plpgsql postgresql puppet pug purescript pycon3 qml "
+    "racket razor rest restructuredtext robotframework sas sparql stata systemverilog thrift tsql twig "
+    "udiff vala vbnet verilog vhdl wat wgsl"
+)
+"""Names accepted as a language after any prefix; without one, some are ambiguous."""
+_NATURAL_LANGUAGES = name_set(
+    "ar be bg bn ca cs da de en es et eu fa fi fr ga gl gu he hi hr hu hy id is it ja ka kk kn ko lt lv mk "
+    "mn mr ms nb ne nl nn no pa pl pt ro ru sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh"
+)
+"""Codes of natural languages, which stand after `lang-` as well."""
 _NOT_LANGUAGES = name_set(
     "none default text txt plain plaintext nohighlight notranslate block code example copy"
 )
@@ -140,14 +155,22 @@ def _find_language(element: Element, *, allow_bare_names: bool) -> str:
         if attribute != "lang" and (name := _normalize_language(element.get(attribute))):
             return name
     classes = element.get("class") or ""
-    for match in _LANGUAGE_CLASS.finditer(classes):
-        if name := _normalize_language(match[1]):
+    found = [(match[1].lower(), _normalize_language(match[2])) for match in _LANGUAGE_CLASS.finditer(classes)]
+    for prefix, name in sorted(found, key=lambda each: each[0] != "language"):
+        if name and _is_language(prefix, name):
             return name
     words = classes.lower().split()
     languages = [word for word in words if word in _LANGUAGES]
     return (
         languages[0] if languages and (allow_bare_names or {"highlight", "sourcecode"} & set(words)) else ""
     )
+
+
+def _is_language(prefix: str, name: str) -> bool:
+    """True if a name after a prefix in a class is that of a programming language."""
+    if prefix == "lang":
+        return name in _LANGUAGES or name.partition("-")[0] not in _NATURAL_LANGUAGES
+    return prefix in _LANGUAGE_PREFIXES or name in _PREFIXED_LANGUAGES
 
 
 def _normalize_language(text: str | None) -> str:
