@@ -245,6 +245,33 @@ def test_line_elements_stay_lines() -> None:
     assert convert_body(block) == "```\na\nb\n```"
 
 
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("<span style='display:block'>a</span><span style='display: block'>b</span>", ["a", "b"]),
+        ("<span style='display:block'>a</span>\n<span style='display:block'>b</span>", ["a", "b"]),
+        ("<span style='display:block'>a\n</span><span style='display:flex'>b</span>", ["a", "b"]),
+        ("<span style='display:inline-block'>a</span><span style='display:inline'>b</span>", ["ab"]),
+        ("<ol><li>a</li><li></li><li>b</li></ol>", ["a", "", "b"]),
+    ],
+)
+def test_code_lines_are_those_shown(code: str, lines: list[str]) -> None:
+    assert convert_body(f"<pre><code>{code}</code></pre>") == "\n".join(("```", *lines, "```"))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "<td class=linenos><div class=linenodiv><pre><span>1</span>\n<span>2</span></pre></div>",
+        "<td class=gutter><pre><span class=line>1</span><br><span class=line>2</span><br></pre>",
+    ],
+)
+def test_column_of_line_numbers_is_no_code(cell: str) -> None:
+    table = f"<table><tr>{cell}<td class=code><pre>a\nb</pre></table>"
+
+    assert convert_body(table) == "```\na\nb\n```"
+
+
 def test_fence_is_longer_than_fences_in_code() -> None:
     assert convert_body("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````"
 

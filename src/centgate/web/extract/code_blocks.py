@@ -45,13 +45,19 @@ _LINE_NUMBER_CLASS = re.compile(
 _PRESERVED_SPACE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _LINE_TAGS = name_set("div p li tr")
+_LINE_STYLE = re.compile(
+    r"(?<![-\w])display\s*:\s*(?:block|flex|grid|list-item|table-row)\b(?!-)", re.IGNORECASE
+)
+_NUMBERS = re.compile(r"[\d\s]+")
 _SKIPPED_TAGS = name_set("button script style template select input svg")
 _MAX_ANCESTORS = 3
 """Number of elements around a block that are searched for its language."""
 
 
 def extract_code(pre: Element) -> str:
-    """Return the lines of a block, without line numbers and buttons."""
+    """Return the lines of a block, without line numbers and buttons; empty for a column of line numbers."""
+    if _is_number_column(pre):
+        return ""
     parts: list[str] = []
     _collect_text(pre, parts, 0)
     text = "".join(parts).replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
@@ -104,13 +110,23 @@ def _collect_text(element: Element, parts: list[str], depth: int) -> None:
         if tag == "br":
             parts.append("\n")
         elif tag not in _SKIPPED_TAGS and not _is_line_number(child):
-            if tag in _LINE_TAGS:
-                _end_line(parts)
-            _collect_text(child, parts, depth + 1)
-            if tag in _LINE_TAGS:
-                _end_line(parts)
+            _collect_line(child, parts, depth + 1)
         if child.tail:
             parts.append(child.tail)
+
+
+def _collect_line(element: Element, parts: list[str], depth: int) -> None:
+    """Collect the text of an element, as lines of its own if it is shown so."""
+    if element.tag not in _LINE_TAGS and not _LINE_STYLE.search(element.get("style") or ""):
+        _collect_text(element, parts, depth)
+        return
+    _end_line(parts)
+    before = len(parts)
+    _collect_text(element, parts, depth)
+    if element.tag == "li" and len(parts) == before:  # shown with its number
+        parts.append("\n")
+    elif element.tag in _LINE_TAGS or not (element.tail or "").startswith(("\n", "\r")):
+        _end_line(parts)
 
 
 def _end_line(parts: list[str]) -> None:
@@ -122,6 +138,14 @@ def _end_line(parts: list[str]) -> None:
 def _is_line_number(element: Element) -> bool:
     classes = element.get("class")
     return bool(classes) and _LINE_NUMBER_CLASS.search(classes) is not None
+
+
+def _is_number_column(pre: Element) -> bool:
+    """True if a block is a cell with the line numbers of the code in the next one."""
+    cell = next(pre.iterancestors("td"), None)
+    if cell is None or not _is_line_number(cell):
+        return False
+    return _NUMBERS.fullmatch(extract_all_text(pre)) is not None
 
 
 def drop_language_labels(root: Element) -> None:
