@@ -135,6 +135,42 @@ def test_formula_keeps_its_structure(formula: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
+        ("<p>So <script type='math/tex'>E = m c^2</script> holds", "So $E = m c^2$ holds"),
+        ("<p>So <script type='math/tex'>a&lt;b <c</script>", "So $a&lt;b < c$"),
+        (
+            "<p>So<script type='math/tex; mode=display'>E =\nm c^2</script>holds",
+            "So\n\n$$E = m c^2$$\n\nholds",
+        ),
+        (
+            "<p>a <span class=MathJax_Preview>x2</span><span class=MathJax><b>x</b>2</span>"
+            "<script type='math/tex'>x^2</script>",
+            "a $x^2$",
+        ),
+        ("<p>yes<script type='text/javascript'>x^2</script>", "yes"),
+    ],
+)
+def test_tex_in_scripts_is_kept(body: str, expected: str) -> None:
+    assert convert_body(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("<p style='white-space: pre-wrap'>a\n  b\n\nc", "a\nb\nc"),
+        ("<div style='white-space:pre-line'>a <b>b</b>\nc <i>d\ne</i>", "a **b**\nc d\ne"),
+        ("<p style='white-space: pre-line'>a <code>b\nc</code>", "a `b c`"),
+        ("<div style='white-space: pre-wrap'>\n<p>a\nb</p>\n<ul>\n<li>c</li>\n</ul></div>", "a\nb\n\n- c"),
+        ("<div style='white-space: pre-wrap'>a<p style='white-space: normal'>b\nc", "a\n\nb c"),
+        ("<p style='white-space: nowrap'>a\nb", "a b"),
+    ],
+)
+def test_preserved_line_feeds_are_kept(body: str, expected: str) -> None:
+    assert convert_body(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
         ("<a href='/a b'>x</a>", "[x](https://example.org/a%20b)"),
         ("<a href='sub?q=1#f'>x</a>", "[x](https://example.org/docs/sub?q=1#f)"),
         ("<a href='//cdn.example/x'>x</a>", "[x](https://cdn.example/x)"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
+from typing import Literal
 
 from lxml import etree
 
@@ -34,6 +36,13 @@ _MAX_QUESTION = 300
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
 _UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script")
+_PRESERVED_LINES = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+_COLLAPSED_LINES = re.compile(r"white-space\s*:\s*(?:normal|nowrap)", re.IGNORECASE)
+_LINE_FEED = re.compile(r"\n\s*")
+_UNBROKEN_TAGS = NON_TEXT_TAGS | {"pre", "code", "math"}
+"""Elements without lines of text, or with lines of code."""
+MAX_LINE_BREAKS = 20_000
+"""Maximum number of line breaks that are kept in a page by its styles."""
 _SKIPPED_TAGS = ("script", "style", "template", "noscript", "button")
 
 
@@ -110,6 +119,52 @@ def _read_drawn_texts(drawing: Element) -> list[str]:
                 line.text = f" {line.text or ''}"
         texts.append(" ".join(extract_text(part).split()))
     return [text for text, _ in groupby(filter(None, texts))]
+
+
+def show_line_breaks(body: Element) -> None:
+    """Turn the line feeds that a style preserves into line breaks, outside of code."""
+    walk = etree.iterwalk(body, events=("start",))
+    parts: list[Element] = []
+    for _, element in walk:
+        if element.tag in _UNBROKEN_TAGS:
+            walk.skip_subtree()
+        elif element.attrib and _PRESERVED_LINES.search(element.get("style") or ""):
+            walk.skip_subtree()
+            parts.append(element)
+    left = MAX_LINE_BREAKS
+    for part in parts:
+        for text in _find_preserved_texts(part):
+            left -= _break_lines(*text, limit=left) if left else 0
+
+
+def _find_preserved_texts(part: Element) -> list[tuple[Element, Literal["text", "tail"]]]:
+    """Return where the texts of several lines are: each is the `text` or the `tail` of an element."""
+    texts: list[tuple[Element, Literal["text", "tail"]]] = []
+    walk = etree.iterwalk(part, events=("start",))
+    for _, element in walk:
+        if element.tag in _UNBROKEN_TAGS or _COLLAPSED_LINES.search(element.get("style") or ""):
+            walk.skip_subtree()
+        elif "\n" in (element.text or ""):
+            texts.append((element, "text"))
+        if element is not part and "\n" in (element.tail or ""):
+            texts.append((element, "tail"))
+    return texts
+
+
+def _break_lines(element: Element, place: Literal["text", "tail"], *, limit: int) -> int:
+    """Insert at most `limit` line breaks between the lines of a text; returns their number."""
+    text = (element.text if place == "text" else element.tail) or ""
+    first, *lines = _LINE_FEED.split(text, maxsplit=limit)
+    setattr(element, place, None)
+    for line in reversed(lines):
+        line_break = etree.Element("br")
+        line_break.tail = f"\n{line}"
+        if place == "text":
+            element.insert(0, line_break)
+        else:
+            element.addnext(line_break)
+    setattr(element, place, first)
+    return len(lines)
 
 
 def _is_title(button: Element) -> bool:

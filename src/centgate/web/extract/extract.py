@@ -22,7 +22,8 @@ from centgate.web.extract.content_type import (
     parse_media_type,
 )
 from centgate.web.extract.dom import MAX_BYTES, Element, find_body, parse_html
-from centgate.web.extract.elements import extract_text, show_controls, show_drawings
+from centgate.web.extract.elements import extract_text, show_controls, show_drawings, show_line_breaks
+from centgate.web.extract.formulas import show_tex_scripts
 from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.interstitials import (
     find_refresh_target,
@@ -147,7 +148,7 @@ def _extract_text(
 def _extract_html(
     text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool
 ) -> ExtractedPage:
-    root = parse_html(text)
+    root = _parse_page(text)
     if root is None:
         return ExtractedPage("html", "", warnings=warnings)
     base = find_base_url(root, url)
@@ -186,6 +187,15 @@ def _extract_html(
     return ExtractedPage("html", main, metadata, warnings, needs_scripts=is_shell, refresh_target=redirect)
 
 
+def _parse_page(text: str) -> Element | None:
+    """Parse a page, with elements for what only scripts and styles show of it."""
+    root = parse_html(text)
+    if root is not None:
+        show_tex_scripts(root)
+        show_line_breaks(find_body(root))
+    return root
+
+
 def _is_unfilled(root: Element, visible: str) -> bool:
     """True if a shell has no text of its page: nothing but menus, or a word that it is loading."""
     if is_placeholder(visible) and next(find_body(root).iter("a"), None) is None:
@@ -197,7 +207,7 @@ def _find_hidden_text(text: str, base: str, visible: int) -> tuple[str, tuple[st
     """Return the text that a shell hides behind a message, if it is many times what the shell shows."""
     if not 0 < visible < MAX_COVER_TEXT:
         return None
-    root = parse_html(text)
+    root = _parse_page(text)
     if root is None:
         return None
     body = find_body(root)
@@ -225,7 +235,7 @@ def _convert_main_content(body: Element, base: str) -> tuple[str, tuple[str, ...
 
 def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     """Convert the whole page, for pages whose main content is almost empty."""
-    root = parse_html(text)
+    root = _parse_page(text)
     if root is None:
         return "", ()
     drop_hidden(root)
@@ -237,7 +247,7 @@ def _convert_whole_page(text: str, base: str) -> tuple[str, tuple[str, ...]]:
 
 def _convert_hidden_text(text: str, base: str) -> tuple[str, tuple[str, ...]]:
     """Convert a page that shows nothing, including its hidden elements."""
-    root = parse_html(text)
+    root = _parse_page(text)
     markdown = render_markdown(find_body(root), base) if root is not None else ""
     if root is None or not markdown:
         return "", ()

@@ -1,4 +1,4 @@
-"""Write formulas as text: MathML as TeX or on one line, with marks for fractions, powers, indices and roots.
+"""Write formulas as text: TeX between dollar signs, or MathML with marks for fractions, powers and roots.
 
 Without those marks a fraction or a power reads as another number.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from centgate.web.extract.dom import Element
+from centgate.web.extract.dom import Element, remove_element
 from centgate.web.extract.elements import MAX_DEPTH, extract_text
 
 _SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
@@ -29,6 +29,32 @@ _SCRIPT_MARKS = {
 }
 _NO_LINE = re.compile(r"0(?:\.0*)?(?:[a-z]{2}|%)?")
 """Thickness of the line of a fraction that is none, but a binomial coefficient."""
+_TEX_SCRIPT = re.compile(r"\s*math/tex\s*(?:;\s*mode\s*=\s*(display)\s*)?(?:;|\Z)", re.IGNORECASE)
+_DRAWN_CLASS = re.compile(r"(?:^|\s)(?:MathJax|mjx)", re.IGNORECASE)
+"""Class of what MathJax draws, or shows until it has drawn, before the script with the formula."""
+
+
+def show_tex_scripts(root: Element) -> None:
+    """Turn the scripts in which pages for MathJax have their formulas into text between dollar signs."""
+    for script in list(root.iter("script")):
+        match = _TEX_SCRIPT.match(script.get("type") or "")
+        if match is None or not (script.text or "").strip():
+            continue
+        _drop_drawn(script)
+        mark = "$$" if match[1] else "$"
+        script.text = f"{mark}{clean_tex(script.text or '')}{mark}"
+        script.tag = "div" if match[1] else "span"
+        script.attrib.clear()
+
+
+def _drop_drawn(script: Element) -> None:
+    """Remove the drawings of a formula right before its script."""
+    before = script.getprevious()
+    while before is not None and _DRAWN_CLASS.search(before.get("class") or ""):
+        if (before.tail or "").strip():
+            return
+        remove_element(before)
+        before = script.getprevious()
 
 
 def read_formula(element: Element) -> str:
