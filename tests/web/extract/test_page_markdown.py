@@ -108,6 +108,46 @@ def test_elements_become_markdown(body: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("2<sup>0.5</sup>", "2^0.5"),
+        ("10<sup>n+1</sup>", "10^(n+1)"),
+        ("2<sup>10 000</sup> x", "2^(10 000) x"),
+        ("<i>x</i><sup>2<i>k</i></sup>", "*x*^(2k)"),
+        ("e<sup>x</sup> 2<sup>k</sup> 2<sup>2<sup>n</sup></sup>", "e^x 2^k 2^(2^n)"),
+        ("10<sup>6</sup>5 a<sup>b</sup>c x<sup>2</sup>y", "10^6 5 a^b c x^2y"),
+        ("SO<sub>4</sub><sup>2-</sup>", "SO4^2-"),
+        ("3<sup>1</sup>/<sub>4</sub> cup", "3 1/4 cup"),
+        ("log<sub>10</sub>5 log<sub>2</sub><i>n</i>", "log_10 5 log_2 *n*"),
+        ("x<sub>1</sub>2 x<sub>i+1</sub> x<sub>max</sub>", "x_1 2 x_(i+1) x_max"),
+        ("1010<sub>2</sub> (10)<sub>10</sub>", "1010_2 (10)_10"),
+    ],
+)
+def test_raised_and_lowered_text_is_marked(body: str, expected: str) -> None:
+    assert convert_body(f"<p>{body}") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("1<sup>st</sup> 1<sup>er</sup> n<sup>o</sup> 2<sup>a</sup>", "1st 1er no 2a"),
+        ("X<sup>TM</sup> Y<sup>\xae</sup> Z<sup>*</sup>", "XTM Y\xae Z*"),
+        ("word<sup>[1]</sup> word<sup>b</sup> Tool<sup>beta</sup>", "word[1] wordb Toolbeta"),
+        ("word<sup><a href=/n>1a</a></sup>", "word[1a](https://example.org/n)"),
+        ("word<a href=/n><sup>1a</sup></a>", "word[1a](https://example.org/n)"),
+        ("$19<sup>.99</sup> 20<sup>\xb0C</sup> 25<sup>mm</sup>", "$19.99 20\xb0C 25mm"),
+        ("Ca<sup>2+</sup> NO<sub>3</sub><sup>-</sup>", "Ca2+ NO3-"),
+        ("CO<sub>2</sub> C<sub>6</sub>H<sub>12</sub>O<sub>6</sub>", "CO2 C6H12O6"),
+        ("Al<sub>2</sub>(SO<sub>4</sub>)<sub>3</sub> NaCl<sub>(aq)</sub>", "Al2(SO4)3 NaCl(aq)"),
+        ("PM<sub>2.5</sub> CO<sub>2</sub>e x<sub>i</sub>", "PM2.5 CO2e xi"),
+        ("text <sub>small print</sub>", "text small print"),
+    ],
+)
+def test_raised_and_lowered_text_that_reads_well_is_kept(body: str, expected: str) -> None:
+    assert convert_body(f"<p>{body}") == expected
+
+
+@pytest.mark.parametrize(
     ("formula", "expected"),
     [
         ("<mfrac><mn>1</mn><mn>2</mn></mfrac>", "1/2"),

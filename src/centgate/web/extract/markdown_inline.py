@@ -14,6 +14,7 @@ from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS, MAX_DEPTH,
 from centgate.web.extract.formulas import read_formula
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown_syntax import BACKTICKS
+from centgate.web.extract.superscripts import mark_subscript, mark_superscript
 
 SPACE = re.compile(r"[ \t\r\n\f\xa0]+")
 _BREAK = "\v"
@@ -26,7 +27,6 @@ _ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 _EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
 _ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\U0001f517", "[source]", "[edit]"})
-_EXPONENT = re.compile(r"[-+\u2212]?\d{1,4}|n")
 _NOTE_MARK = re.compile(r"^\[([^\[\]]{1,6})\]$")
 _LINK_INSIDE = re.compile(r"(?<!\!)\[[^\[\]]*\]\(")
 _UNESCAPED_BRACKET = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)|(?<!\\)[\[\]]")
@@ -74,9 +74,10 @@ class InlineRenderer:
         if tag == "pre":
             return format_code_span(SPACE.sub(" ", extract_code(element)))
         if tag == "sup":
-            text = normalize_spaces(self.render_children(element, depth))
-            return f"^{text}" if _EXPONENT.fullmatch(text) else text
+            return mark_superscript(element, normalize_spaces(self.render_children(element, depth)))
         content = self.render_children(element, depth)
+        if tag == "sub":
+            return mark_subscript(element, content)
         if tag == "q":
             return f"\u201c{content.strip()}\u201d"
         if tag == "rt":
