@@ -222,6 +222,8 @@ def test_preserved_line_feeds_are_kept(body: str, expected: str) -> None:
         ("<a href='data:text/html,x'>x</a>", "x"),
         ("<a href='http://[bad'>x</a>", "x"),
         ("<a href='/a'></a><a href='/b'> </a>y", "y"),
+        ("<a href='/a'>[\u202e]</a>", "[\\[\\]](https://example.org/a)"),
+        ("<a href='/a'><p>\u200b</p></a>y", "y"),
         ("<a href='/a'>\u202e</a><a href='/b'>\u200b\uf0c1</a>y", "y"),
         ("<a>plain</a>", "plain"),
         (

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
+from centgate.sanitize import strip_invisible
 from centgate.web.extract.code_blocks import detect_language, extract_code
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import (
@@ -260,7 +261,7 @@ def _flatten_table(table: str) -> str:
 
 def _to_paragraphs(text: str) -> list[str]:
     text = normalize_spaces(text)
-    return [escape_block_starts(text)] if text else []
+    return [escape_block_starts(text)] if strip_invisible(text).strip() else []
 
 
 def _format_item(mark: str, blocks: list[str], width: int = 2) -> list[str]:

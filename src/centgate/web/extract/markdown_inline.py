@@ -27,7 +27,7 @@ _ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 _EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
 _ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\U0001f517", "[source]", "[edit]"})
-_NOTE_MARK = re.compile(r"^\[([^\[\]]{1,6})\]$")
+_NOTE_MARK = re.compile(r"^\[([^\[\]\s][^\[\]]{0,5})\]$")
 _LINK_INSIDE = re.compile(r"(?<!\!)\[[^\[\]]*\]\(")
 _UNESCAPED_BRACKET = re.compile(r"!\[(?:[^\[\]\\]|\\.)*\]\([^()]*\)|(?<!\\)[\[\]]")
 
@@ -88,8 +88,8 @@ class InlineRenderer:
 
     def _render_link(self, element: Element, depth: int) -> str:
         content = self.render_children(element, depth)
-        text = normalize_spaces(content).replace("\n", " ")
-        if strip_invisible(text).strip() in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
+        text = strip_invisible(normalize_spaces(content)).replace("\n", " ").strip()
+        if text in _ANCHOR_TEXT or "headerlink" in (element.get("class") or ""):
             return " " if content.isspace() else ""
         href, parent = element.get("href") or "", element.getparent()
         if href == "#" or (href.startswith("#") and parent is not None and parent.tag in _ANCHOR_TARGETS):
