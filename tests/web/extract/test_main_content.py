@@ -207,6 +207,16 @@ def test_elements_between_paragraphs_stay() -> None:
         assert part in text
 
 
+@pytest.mark.parametrize(
+    "image", ["<img src=/plan.png alt=Plan>", "<a href=/big.png><img src=/plan.png alt=Plan></a>"]
+)
+@pytest.mark.parametrize("end", [STORY, ""], ids=["in the text", "last"])
+def test_paragraph_of_image_stays(image: str, end: str) -> None:
+    text = extract_main(f"<nav>{LINKS}</nav><article><h1>T</h1>{STORY}<p>{image}</p>{end}</article>{FOOTER}")
+
+    assert "![Plan](https://example.org/plan.png)" in text
+
+
 def test_repeated_paragraphs_stay() -> None:
     text = extract_main(f"<article><h1>T</h1>{STORY}{STORY}</article>")
 

@@ -156,7 +156,13 @@ def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
         return False
     if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
         return block.link_share < 0.5
-    return block.link_share < 0.5 and bool(block.key) and block.element.getparent() in parents
+    is_content = bool(block.key) or _holds_image(block.element)
+    return block.link_share < 0.5 and is_content and block.element.getparent() in parents
+
+
+def _holds_image(element: Element) -> bool:
+    """True for a paragraph that consists of images, which generators of Markdown put into one."""
+    return element.tag == "p" and next(element.iter("img", "picture"), None) is not None
 
 
 def _signatures(elements: Iterable[Element]) -> set[tuple[str, str]]:
