@@ -7,7 +7,6 @@ is what the tabs and the titles of a page open.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
@@ -23,6 +22,7 @@ from centgate.web.extract.dom import (
 )
 from centgate.web.extract.elements import has_blocks
 from centgate.web.extract.panels import find_panels
+from centgate.web.extract.styles import normalize_style
 from centgate.web.extract.text_density import TextDensity
 
 MIN_FADED_SHARE = 0.2
@@ -35,62 +35,59 @@ MAX_PANEL_LEVELS = 3
 """Levels of panels within panels that are read."""
 MAX_NEIGHBOURS = 3
 """Elements on each side in which such a text is looked for."""
-_CSS_ESCAPE = re.compile(r"\\([0-9a-fA-F]{1,6})\s?|\\|/\*.*?(?:\*/|\Z)", re.DOTALL)
-"""An escaped character, the mark of one that stands for itself, or a comment in a style."""
 _HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|"
-    r"(?<![-\w])(?:left|top|right)\s*:\s*-(?:\d{4}|\d{3}(?![\d.]{0,9}%))|(?<![-\w])text-indent\s*:\s*-\d{3}|"
-    r"(?:(?<![-\w])bottom|margin-left)\s*:\s*-\d{4}|"
-    r"clip\s*:\s*rect|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
-    r"content-visibility\s*:\s*hidden|filter\s*:\s*opacity\(\s*0(?!\.?\d*[1-9])|"
-    r"(?<![-\w])scale\s*:\s*0(?!\.?\d*[1-9])|transform\s*:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
+    r"display:none|(?<![-\w])(?:left|top|right):-\d{4}|text-indent:-\d{3}|"
+    r"(?:(?<![-\w])bottom|margin-left):-\d{4}|"
+    r"clip:rect|clip-path:(?:inset\(\s*(?:50|100)%|(?:circle|ellipse)\(\s*0)|"
+    r"clip-path:polygon\(\s*(?:[a-z]+\s*,\s*)?([^,()]{1,20}?)\s*(?:,\s*\1\s*)+\)|"
+    r"content-visibility:hidden|filter:[^;]{0,80}?opacity\(\s*0(?!\.?\d*[1-9])|"
+    r"(?<![-\w])scale:0(?!\.?\d*[1-9])|transform:[^;]{0,80}(?:scale(?:3d)?\(\s*0(?!\.?\d*[1-9])|"
     # carousels move their slides by thousands of pixels
-    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))",
-    re.IGNORECASE,
+    r"translate[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em))|translate:[^;]{0,80}-(?:\d{5}|9999|\d{4}r?em)"
 )
-_NO_SIZE = re.compile(
-    r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*(?:0(?:%|[a-z]{2,4})?|1(?:px)?)\s*(?:;|$|!)", re.IGNORECASE
-)
-_CUT_OFF = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip|auto|scroll)", re.IGNORECASE)
-_PADDED = re.compile(
-    r"padding[-\w]{0,20}\s*:[^;]{0,80}?(?:\d\d(?:\.\d{1,9})?\s*(?:%|vw)|calc\(|var\()", re.IGNORECASE
-)
+_MOVED_FROM_PAGE = re.compile(r"(?<![-\w])(?:left|top|right):-\d{3}(?![\d.]{0,9}%)")
+"""Offsets that move an element out of the window, if it is no part of the text around it."""
+_NO_SIZE = re.compile(r"(?:^|;)(?:max-)?(?:width|height):(?:0(?:%|[a-z]{2,4})?|1(?:px)?)\s*(?:;|$)")
+_CUT_OFF = re.compile(r"overflow(?:-[xy])?:(?:hidden|clip|auto|scroll)")
+_PADDED = re.compile(r"padding[-\w]{0,20}:[^;]{0,80}?(?:\d\d(?:\.\d{1,9})?\s*(?:%|vw)|calc\(|var\()")
 """Boxes of a fixed ratio have no height of their own, and show what is in them in their padding."""
-_MOVED = re.compile(r"(?<![-\w])(?:left|top|right)\s*:\s*-\d{3}(?:\.\d{1,9})?%", re.IGNORECASE)
-_OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)", re.IGNORECASE)
-_WIDER_THAN_PARENT = re.compile(r"(?<![-\w])width\s*:\s*[2-9]\d{2}\d{0,4}(?:\.\d{1,9})?%", re.IGNORECASE)
+_MOVED = re.compile(r"(?<![-\w])(?:left|top|right):-\d{3}(?:\.\d{1,9})?%")
+_OUT_OF_FLOW = re.compile(r"position:(?:absolute|fixed)")
+_WIDER_THAN_PARENT = re.compile(r"(?<![-\w])width:[2-9]\d{2}\d{0,4}(?:\.\d{1,9})?%")
 """Rows of slides, which a carousel moves by the width of a slide."""
 _INHERITED_STYLES = (
     (
-        re.compile(r"(?<![-\w])visibility\s*:\s*(?:hidden|collapse)", re.IGNORECASE),
-        re.compile(r"(?<![-\w])visibility\s*:\s*visible", re.IGNORECASE),
+        re.compile(r"(?<![-\w])visibility:(?:hidden|collapse)"),
+        re.compile(r"(?<![-\w])visibility:visible"),
     ),
     (
-        re.compile(r"font-size\s*:\s*(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)px)", re.IGNORECASE),
+        re.compile(r"font-size:(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)p[xt]|0?\.[01]\d*r?em|1?\d(?:\.\d+)?%)"),
         re.compile(
-            r"(?:font-size\s*:\s*|(?<![-\w])font\s*:[^;]{0,80}?)(?<![\d.])"
-            r"(?:(?:[2-9]|\d\d)\d{0,3}(?:\.\d{1,9})?(?:px|pt)|\d{0,4}\.?\d{1,9}rem|(?:xx?-)?(?:small|large)|medium)",
-            re.IGNORECASE,
+            r"font-size:(?:(?:[2-9]|\d\d)\d{0,3}(?:\.\d{1,9})?(?:px|pt)|"
+            r"\d{0,4}\.?\d{1,9}rem|(?:xx?-)?(?:small|large)|medium)"
         ),
     ),
 )
 """Styles that hide the text of an element, and those by which elements in it are shown all the same."""
 _INVISIBLE_COLOUR = re.compile(
-    r"(?<![-\w])color\s*:\s*(?:transparent|rgba\([^();]*,\s*0(?:\.0*)?\s*\))", re.IGNORECASE
+    r"(?<![-\w])color:(?:transparent|#(?:[\da-f]{3}0|[\da-f]{6}00)(?![\da-f])|"
+    r"[a-z]{2,5}\((?:(?:[^(),;/]{1,40},){3}|[^(),;/]{1,80}/)\s*(?:0{1,9}(?:\.0{0,9})?|\.0{1,9})%?\s*\))"
 )
-_CLIPPED_BACKGROUND = re.compile(r"background-clip\s*:\s*text", re.IGNORECASE)
+_CLIPPED_BACKGROUND = re.compile(r"background-clip:text")
 """The background is shown through the letters, such as a gradient."""
-_COLOUR = re.compile(r"(?:^|[;\s])(color|background)(?:-color)?\s*:\s*([^;!]{1,40})", re.IGNORECASE)
+_COLOUR = re.compile(r"(?:^|;)(color|background)(?:-color)?:([^;]{1,40})")
 _COLOUR_NAMES = {
     "white": "#ffffff",
     "rgb(255,255,255)": "#ffffff",
     "black": "#000000",
     "rgb(0,0,0)": "#000000",
 }
-_TRANSPARENT = re.compile(r"opacity\s*:\s*0(?!\.?\d*[1-9])", re.IGNORECASE)
-_ANIMATION = re.compile(r"transform|transition|animation|translate", re.IGNORECASE)
+_UNEQUAL_COLOURS = frozenset({"inherit", "initial", "unset", "revert", "revert-layer"})
+"""Values that mean another colour for the text than for its background."""
+_TRANSPARENT = re.compile(r"(?<![-\w])opacity:(?:0(?!\.?\d*[1-9])|0?\.0|\d(?:\.\d{1,9})?%)")
+_ANIMATION = re.compile(r"transform|transition|animation|translate")
 """Text that fades in is visible text of the page."""
-_ABOVE_PAGE = re.compile(r"position\s*:\s*(?:absolute|fixed)|pointer-events\s*:\s*none", re.IGNORECASE)
+_ABOVE_PAGE = re.compile(r"position:(?:absolute|fixed)|pointer-events:none")
 """Transparent parts that cover others: windows and menus that are opened."""
 _HIDDEN_CLASS = re.compile(
     r"(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-text|screenreader-only|u-hidden|is-hidden|d-none|"
@@ -111,7 +108,8 @@ _ICON_CLASS = re.compile(
 def drop_hidden(root: Element) -> None:
     """Remove elements hidden by attribute, style or common class names."""
     elements = [each for each in root.iterdescendants(etree.Element) if each.attrib and not _is_frame(each)]
-    styles = {each: style for each in elements if (style := _read_style(each))}
+    written = ((each, each.get("style")) for each in elements)
+    styles = {each: style for each, text in written if text and (style := normalize_style(text))}
     for hiding, showing in _INHERITED_STYLES:
         _drop_unless_shown(styles, hiding, showing)
     faded = _find_faded(root, styles)
@@ -207,6 +205,8 @@ def _is_hidden(element: Element, style: str) -> bool:
     hidden = element.get("hidden")
     if hidden is not None and hidden != "until-found":
         return element.tag != "math"
+    if element.get("popover") is not None:  # it is closed until a button opens it
+        return True
     if element.get("aria-hidden") == "true" and next(element.iter("main", "article", "h1"), None) is None:
         if element.tag == "math":  # a whole page is marked so while a dialog is open, and is visible
             return False
@@ -229,10 +229,12 @@ def _is_cut_off(style: str) -> bool:
 
 
 def _is_moved_out(style: str) -> bool:
-    """True if an element is moved out of what is around it, by a part of the other's size."""
-    if not _MOVED.search(style) or not _OUT_OF_FLOW.search(style):
+    """True if an element is moved out of the window, or out of what is around it by a part of its size."""
+    if not _OUT_OF_FLOW.search(style):  # relative offsets are seen in the text around
         return False
-    return not _WIDER_THAN_PARENT.search(style)
+    if _MOVED_FROM_PAGE.search(style):
+        return True
+    return _MOVED.search(style) is not None and not _WIDER_THAN_PARENT.search(style)
 
 
 def _has_hidden_class(element: Element) -> bool:
@@ -278,28 +280,15 @@ def _has_text(element: Element, letters: str) -> bool:
     return len(text) <= MAX_UNSPOKEN_TEXT and reduce_to_letters(text) == letters
 
 
-def _read_style(element: Element) -> str:
-    """Return the style of an element, without escapes and comments; empty without one."""
-    style = element.get("style") or ""
-    if "\\" in style or "/*" in style:
-        return _CSS_ESCAPE.sub(lambda match: _decode_escape(match[1]), style)
-    return style
-
-
-def _decode_escape(digits: str | None) -> str:
-    """Return the character of an escape's hexadecimal digits; empty for a comment."""
-    code = int(digits, 16) if digits else 0
-    return chr(code) if 0 < code <= sys.maxunicode else ""
-
-
 def _is_background_coloured(style: str) -> bool:
     """True if text and background have the same colour."""
-    colours = {name.lower(): _normalize_colour(value) for name, value in _COLOUR.findall(style)}
-    return "color" in colours and colours["color"] == colours.get("background")
+    colours = {name: _normalize_colour(value) for name, value in _COLOUR.findall(style)}
+    colour = colours.get("color")
+    return colour is not None and colour == colours.get("background") and colour not in _UNEQUAL_COLOURS
 
 
 def _normalize_colour(value: str) -> str:
-    colour = "".join(value.lower().split())
+    colour = "".join(value.split())
     if len(colour) == 4 and colour[0] == "#":
         return "#" + "".join(digit * 2 for digit in colour[1:])
     return _COLOUR_NAMES.get(colour, colour)
