@@ -68,6 +68,13 @@ SLOW_PAGES = {
     "sizes of many digits": fill_page(b'<p style="font-size:' + b"1" * 4000 + b'">b</p>'),
     "fonts of many spaces": fill_page(b'<p style="font:' + b" " * 4000 + b'">b</p>'),
     "open comments in a style": fill_page(b'<p style="' + b"/* " * 1300 + b'">b</p>'),
+    "many rules": b"<style>"
+    + b".a{display:none}" * 4_000
+    + b"".join(b".b%d{display:none}" % n for n in range(900))
+    + b"</style>"
+    + fill_page(b"<p class='a " + b" ".join(b"b%d" % n for n in range(60)) + b"'>b</p>"),
+    "open blocks in a sheet": b"<style>" + b"a{" * 240_000 + b"</style>" + WORDS,
+    "open strings in a sheet": b"<style>" + b"'\"\n" * 160_000 + b".a{display:none}</style>" + WORDS,
     "unspoken text in unspoken text": fill_page(b"<span aria-hidden=true>" * 900 + b"b" + b"</span>" * 900),
     "unspoken text beside much text": fill_page(
         b"<div><span aria-hidden=true>a</span>" * 800 + b"word " * 100_000 + b"</div>" * 800

@@ -439,6 +439,74 @@ def test_visible_text_is_not_considered_hidden(shown: str) -> None:
     assert told.warnings == ()  # a page without visible text is extracted completely
 
 
+NOTE = "The guide to the valley names a ford that carts have used since the old days."
+
+
+@pytest.mark.parametrize(
+    ("css", "part"),
+    [
+        (".a{display:none}", "<p class='b a'>{}</p>"),
+        ("#c{visibility:hidden}", "<div id=c><p>{}</p></div>"),
+        ("p.d{font-size:0}", "<p class=d>{}</p>"),
+        (".a.b { color: red; DISPLAY: NONE }", "<p class='a b'>{}</p>"),
+        ("x-note{display:none}", "<x-note>{}</x-note>"),
+        (".a{position:absolute}.a{left:-9999px}", "<p class=a>{}</p>"),
+        (".a{display:block}.a{display:none}", "<p class=a>{}</p>"),
+        (".a{display:none!important}", "<p class=a style='display:block'>{}</p>"),
+        ("#a{display:none}.a{display:block}", "<p class=a id=a>{}</p>"),
+        ("@media screen{.a{display:none}}", "<p class=a>{}</p>"),
+        (".a{display:none}@media print{.a{display:block}}", "<p class=a>{}</p>"),
+        (".a{display:none;&:is(b){color:red}}", "<p class=a>{}</p>"),
+        (".x{content:'}'}/*{*/.a{d\\69splay:none", "<p class=a>{}</p>"),
+    ],
+)
+@pytest.mark.parametrize("only_main", [True, False])
+def test_text_hidden_by_sheet_is_removed(css: str, part: str, *, only_main: bool) -> None:
+    page = f"<head><style>{css}</style></head><main>{STORY}{part.format(NOTE)}{STORY}</main>".encode()
+
+    text = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
+
+    assert NOTE not in text
+    assert SENTENCES[-1] in text
+
+
+@pytest.mark.parametrize(
+    ("css", "part"),
+    [
+        (".a{display:none}.a{display:block}", "<p class=a>{}</p>"),
+        (".a{display:none}.a.b{display:block}", "<p class='a b'>{}</p>"),
+        (".a{display:none}", "<p class=a style='display:block'>{}</p>"),
+        (".a{display:none}.open .a{display:block}", "<p class=a>{}</p>"),
+        (".a{display:none}@media (min-width:900px){.a{display:block}}", "<p class=a>{}</p>"),
+        ("@media print{.a{display:none}}", "<p class=a>{}</p>"),
+        ("@media (max-width:600px){.a{display:none}}", "<p class=a>{}</p>"),
+        ("#c :not(.a){display:none}", "<p class=a>{}</p>"),
+        (".a{visibility:hidden;animation:show 1s forwards}", "<p class=a>{}</p>"),
+        (".a{font-size:0}.a>p{font-size:16px}", "<div class=a><p>{}</p></div>"),
+        (".a{visibility:hidden}.b{visibility:visible}", "<div class=a><p class=b>{}</p></div>"),
+        (".a{display:none}", "<button>Read on</button><div class=a><p>{}</p></div>"),
+        (
+            ".a{display:none}",
+            "<div role=tablist><b role=tab aria-controls=t>T</b></div><div id=t class=a><p>{}</p></div>",
+        ),
+        (".a{display:none}", "<p class=a>{}</p><script>show('.a')</script>"),
+        (".a{display:none}", "<h2>A</h2><p class=a>{}</p><h2>B</h2><p class=a>b</p><script src=/x></script>"),
+        ("@media print{</style><style media=print>.a{display:none}", "<p class=a>{}</p>"),
+        ("</style><noscript><style>.a{display:none}</style></noscript><style>", "<p class=a>{}</p>"),
+    ],
+)
+def test_text_that_page_may_show_is_not_hidden_by_sheet(css: str, part: str) -> None:
+    page = f"<head><style>{css}</style></head><main>{STORY}{part.format(NOTE)}{STORY}</main>".encode()
+
+    assert NOTE in extract_page(page, "text/html", URL, only_main_content=False).markdown
+
+
+def test_sheet_that_hides_most_of_scripted_page_is_undone() -> None:
+    page = f"<style>#app{{display:none}}</style><p>{NOTE}</p><div id=app>{STORY}</div><script>x</script>"
+
+    assert SENTENCES[-1] in extract_main(page)
+
+
 CHART = (
     "<svg class=chart><title>TIP</title><defs><text>TIP</text></defs><text>Lorries over the bridge</text>"
     "<text>Lorries over the bridge</text><text><tspan dy=1>in</tspan><tspan dy=1>thousands</tspan></text>"

@@ -1,4 +1,4 @@
-"""Remove what a page does not show, by the attributes, styles and common class names of its elements.
+"""Remove what a page does not show, by the attributes, styles, style sheets and class names of its elements.
 
 Text that an animation fades in, that a wide window shows or that only screen readers skip is visible, and so
 is what the tabs and the titles of a page open.
@@ -22,7 +22,8 @@ from centgate.web.extract.dom import (
 )
 from centgate.web.extract.elements import has_blocks
 from centgate.web.extract.panels import find_panels
-from centgate.web.extract.styles import normalize_style
+from centgate.web.extract.styles import HIDDEN_SIZE, normalize_style
+from centgate.web.extract.stylesheets import apply_sheets
 from centgate.web.extract.text_density import TextDensity
 
 MIN_FADED_SHARE = 0.2
@@ -61,7 +62,7 @@ _INHERITED_STYLES = (
         re.compile(r"(?<![-\w])visibility:visible"),
     ),
     (
-        re.compile(r"font-size:(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)p[xt]|0?\.[01]\d*r?em|1?\d(?:\.\d+)?%)"),
+        HIDDEN_SIZE,
         re.compile(
             r"font-size:(?:(?:[2-9]|\d\d)\d{0,3}(?:\.\d{1,9})?(?:px|pt)|"
             r"\d{0,4}\.?\d{1,9}rem|(?:xx?-)?(?:small|large)|medium)"
@@ -110,6 +111,7 @@ def drop_hidden(root: Element) -> None:
     elements = [each for each in root.iterdescendants(etree.Element) if each.attrib and not _is_frame(each)]
     written = ((each, each.get("style")) for each in elements)
     styles = {each: style for each, text in written if text and (style := normalize_style(text))}
+    apply_sheets(root, styles)
     for hiding, showing in _INHERITED_STYLES:
         _drop_unless_shown(styles, hiding, showing)
     faded = _find_faded(root, styles)
@@ -131,7 +133,7 @@ def _find_outer_hidden(
     hidden: list[Element] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
-        if not element.attrib or _is_frame(element) or element in opened:
+        if not (element.attrib or element in styles) or _is_frame(element) or element in opened:
             continue
         if _is_hidden(element, styles.get(element, "")) or not faded.get(element, True):
             hidden.append(element)
