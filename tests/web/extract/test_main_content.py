@@ -686,6 +686,71 @@ def test_page_without_body_element_is_read() -> None:
     )
 
 
+PLANS = "".join(
+    f"<div class=card><h3>Plan {n}</h3><div class=price>${n}0/mo</div><ul><li>{n} users</li></ul>"
+    f"<a class=btn href=/buy/{n}>Buy</a></div>"
+    for n in range(1, 4)
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "facts"),
+    [
+        ("<div class=status>Status: OBSOLETED by RFC 10</div>", ["OBSOLETED by RFC 10"]),
+        (
+            "<div><p>Phone: 555-1234</p></div><div><p>Mail: a@b.example</p></div>",
+            ["555-1234", "a@b.example"],
+        ),
+        ("<div class=specs><div>Weight 12 kg</div><div>Price $30</div></div>", ["12 kg", "$30"]),
+        (f"<div class=grid>{PLANS}</div>", ["### Plan 1", "$10/mo", "1 users", "$20/mo", "$30/mo"]),
+    ],
+    ids=["status", "contact", "specs", "plans"],
+)
+@pytest.mark.parametrize("tag", ["main", "article"])
+def test_facts_beside_text_stay(tag: str, part: str, facts: list[str]) -> None:
+    page = f"<nav><ul>{LINKS}</ul></nav><{tag}><h1>T</h1>{part}<div class=body>{STORY}</div></{tag}>{FOOTER}"
+
+    text = extract_main(page)
+
+    assert [fact for fact in facts if fact not in text] == []
+    assert SENTENCES[-1] in text
+
+
+def test_prices_before_one_sentence_stay() -> None:
+    text = extract_main(f"<main><h1>Pricing</h1><div class=plans>{PLANS}</div><p>{SENTENCES[0]}</p></main>")
+
+    assert [price for price in ("$10/mo", "$20/mo", "$30/mo") if price not in text] == []
+
+
+PARSERS = "".join(f"<li><a href='/p/{n}'>parser-{n}</a></li>" for n in range(6))
+
+
+@pytest.mark.parametrize(
+    ("part", "link"),
+    [
+        (f"<h2>Parsers</h2><ul class=simple>{PARSERS}</ul><h2>Lexers</h2><p>{SENTENCES[0]}</p>", "parser-5"),
+        ("<h2>Files</h2><p><a href=/a.zip>a.zip</a></p><p><a href=/b.zip>b.zip</a></p><h2>X</h2>", "b.zip"),
+        (f"<ul>{PARSERS}</ul>", "parser-0"),
+    ],
+    ids=["list", "paragraphs", "no heading"],
+)
+def test_links_that_are_content_stay(part: str, link: str) -> None:
+    text = extract_main(f"<nav><ul>{LINKS}</ul></nav><main><h1>T</h1>{STORY}{part}{STORY}</main>{FOOTER}")
+
+    assert f"[{link}](" in text
+    assert "Sports" not in text
+
+
+def test_links_under_promotion_heading_are_removed_with_it() -> None:
+    promotion = f"<h3>Related stories</h3><ul class=x>{PARSERS}</ul><h3>Costs</h3>"
+
+    text = extract_main(f"<main><h1>T</h1>{STORY}{promotion}{STORY}</main>{FOOTER}")
+
+    assert "parser-" not in text
+    assert "Related stories" not in text
+    assert "### Costs" in text
+
+
 def test_introduction_of_story_is_kept() -> None:
     lead = (
         "<p>By Ann Miller, 5 March</p><figure><img src=/town.jpg alt=Town>"

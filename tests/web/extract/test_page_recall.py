@@ -166,6 +166,14 @@ def test_share_of_visible_text_is_stated_after_large_loss() -> None:
     assert any("% of the page's visible text" in warning for warning in reading.warnings)
 
 
+def test_share_is_stated_if_main_part_lost_text() -> None:
+    notes = "".join(f"<li><a href=/n/{n}>N</a> {each[:70]}</li>" for n, each in enumerate(PARAGRAPHS))
+
+    reading = extract_text(f"<main><h1>T</h1>{STORY}<aside><h2>Notes</h2><ul>{notes * 2}</ul></aside></main>")
+
+    assert "% of the page's visible text" in reading.warnings[0]
+
+
 def test_ordinary_article_has_no_warning() -> None:
     assert extract_text(f"{MENU}<article><h1>T</h1>{STORY}</article><footer>Imprint</footer>").warnings == ()
 

@@ -13,6 +13,7 @@ from centgate.web.extract.dom import (
     Element,
     extract_beginning,
     find_ancestors,
+    find_container,
     find_neighbours,
     remove_element,
 )
@@ -78,6 +79,8 @@ _TEXT_TAGS = name_set("p h1 h2 h3 pre blockquote")
 _BOX_TAGS = name_set("div section aside ul ol td table center tr tbody span font a")
 _DOMINANT_SHARE = 0.6
 """Share of the unlinked text that one part must hold before the parts beside it are examined."""
+_MIN_BOX_LINKS = 0.2
+"""Share of links in the text of a box beside the text of the page."""
 _SHORT_TEXT, _MAX_ID_LENGTH = 160, 200
 _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
@@ -381,9 +384,11 @@ def _split_names(class_and_id: str) -> frozenset[str]:
 def drop_side_boxes(body: Element, weights: TextDensity) -> None:
     """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
-    Descends from the body while one part holds most of that text, and stops at the level of paragraphs.
+    Descends from the body while one part holds most of that text, and stops at the level of paragraphs. In
+    the page's only main part, only boxes of links are removed: short ones without them state facts.
     """
-    part = body
+    part, container = body, find_container(body)
+    is_inside = False
     while weights.link_share(body) <= 0.5 and not _is_text_level(part):
         dominant = max(part, key=weights.unlinked_length, default=None)
         if (
@@ -391,8 +396,14 @@ def drop_side_boxes(body: Element, weights: TextDensity) -> None:
             or weights.unlinked_length(dominant) < weights.unlinked_length(part) * _DOMINANT_SHARE
         ):
             return
+        is_inside = is_inside or part is container
         for other in list(part):
-            if other is not dominant and _is_beside(other, weights, weights.text_length(body)):
+            is_fact = is_inside and weights.link_share(other) < _MIN_BOX_LINKS
+            if (
+                other is not dominant
+                and not is_fact
+                and _is_beside(other, weights, weights.text_length(body))
+            ):
                 remove_element(other)
         part = dominant
 
@@ -407,7 +418,7 @@ def _is_beside(element: Element, weights: TextDensity, page_length: int) -> bool
         return False
     text, linked = weights.text_length(element), weights.link_share(element)
     short = text < _SHORT_TEXT and next(element.iter("h2", "table", "dl", "img"), None) is None
-    return text < page_length * _MAX_LIKELY_SHARE and (short or linked >= 0.2)
+    return text < page_length * _MAX_LIKELY_SHARE and (short or linked >= _MIN_BOX_LINKS)
 
 
 def drop_link_lists(body: Element, weights: TextDensity) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from centgate.web.extract.dom import Element, extract_all_text, remove_element
+from centgate.web.extract.dom import Element, extract_all_text, find_container, remove_element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
 from centgate.web.extract.text_density import TextDensity
 
@@ -20,6 +20,15 @@ _REFERENCE_HEADING = re.compile(
     "einzelnachweise|r\u00e9f\u00e9rences|liensexternes|learnmore|nextsteps|resources|whatsnext"
 )
 """Headings, reduced to letters, under which links are content."""
+_PROMOTION_HEADING = re.compile(
+    "^(?:related|recommended|popular|trending|latest|share|follow|tags|comments|more(?:stories|news|from|on)|"
+    "readmore|readnext|readalso|alsoread|youmay|youmight|mostread|dontmiss|advert|sponsored|newsletter|subscribe)"
+)
+"""Headings, reduced to letters, under which links lead to other texts of the site."""
+MAX_BUTTON = 20
+"""Maximum letters of a link between facts, such as one to buy."""
+MAX_FACT = 120
+"""Maximum letters of a text that is a fact beside the article."""
 MIN_SURE_LETTERS = 20
 """Letters of a block from which on a match with the article is not a coincidence."""
 MAX_BYLINE = 60
@@ -68,12 +77,16 @@ def keep_matching(body: Element, article: str) -> bool:
     if not sure:
         return False
     parents = {blocks[at].element.getparent() for at in sure}
+    container = find_container(body)
     reach = _extend_range(blocks, sure[0], sure[-1], parents)
+    reach = range(_find_start(blocks, reach.start, container), reach.stop)
     signatures = _signatures(blocks[at].element for at in range(sure[0], sure[-1] + 1) if blocks[at].matches)
     keeps = [
         block.matches or _is_related(block, parents) or _is_repeated(block, signatures) for block in blocks
     ]
-    keeps = [keep and at in reach for at, keep in enumerate(keeps)]
+    facts = _find_facts(blocks, container)
+    keeps = [(keep or at in facts) and at in reach for at, keep in enumerate(keeps)]
+    _keep_link_lists(blocks, keeps, range(sure[0], sure[-1]), parents)
     _keep_headings(blocks, keeps, reach)
     survivors = {
         each
@@ -133,6 +146,40 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
     return range(first, last + 1)
 
 
+def _find_start(blocks: list[_ContentBlock], first: int, container: Element | None) -> int:
+    """Return the index from which on a container has no links but single short ones before its text."""
+    start = first
+    for at in range(first - 1, -1, -1):
+        block = blocks[at]
+        if not _is_inside(block.element, container):
+            break
+        if not _has_link(block):
+            start = at
+        elif len(block.key) > MAX_BUTTON or block.element.tag in _COMPOUND_TAGS or at + 1 != start:
+            break
+    return start
+
+
+def _is_inside(element: Element, container: Element | None) -> bool:
+    return container is not None and any(each is container for each in element.iterancestors())
+
+
+def _has_link(block: _ContentBlock) -> bool:
+    return block.link_share > 0 or next(block.element.iter("a", "button"), None) is not None
+
+
+def _find_facts(blocks: list[_ContentBlock], container: Element | None) -> set[int]:
+    """Return the indices of short texts without links in the page's only main part, such as prices."""
+    return {
+        at
+        for at, block in enumerate(blocks)
+        if 0 < len(block.key) <= MAX_FACT
+        and block.element.tag not in HEADING_LEVELS
+        and not _has_link(block)
+        and _is_inside(block.element, container)
+    }
+
+
 def _is_in_figure(element: Element, parents: set[Element | None]) -> bool:
     """True for the image or the caption of a figure that stands beside the text."""
     figure = next(element.iterancestors("figure"), None)
@@ -179,15 +226,36 @@ def _is_repeated(block: _ContentBlock, signatures: set[tuple[str, str]]) -> bool
     return (parent.tag, parent.get("class") or "") in signatures
 
 
+def _keep_link_lists(
+    blocks: list[_ContentBlock], keeps: list[bool], text: range, parents: set[Element | None]
+) -> None:
+    """Keep links that stand under a heading of the text, and lists of links without names in the text."""
+    parent: Element | None = None
+    for at in text:
+        block = blocks[at]
+        if block.element.tag in HEADING_LEVELS:
+            parent = None if _PROMOTION_HEADING.search(block.key) else block.element.getparent()
+        elif block.link_share >= 0.5 and block.element.getparent() in parents:
+            is_plain = block.element.tag in ("ul", "ol") and not block.element.attrib
+            keeps[at] = keeps[at] or is_plain or block.element.getparent() is parent
+        elif block.key:
+            parent = None
+
+
 def _keep_headings(blocks: list[_ContentBlock], keeps: list[bool], reach: range) -> None:
-    """Keep the headings that have content under them, and the title before all content."""
-    under = False
+    """Keep the headings that have content under them, and the title before all content.
+
+    A heading right above another one, as its first line, stays with it, whatever their levels.
+    """
+    below = 0  # the level of the heading that follows, or a deeper one for other content
     for at in reversed(range(reach.stop)):
-        if blocks[at].element.tag in HEADING_LEVELS:
-            keeps[at] = under and at in reach
-            under = under and blocks[at].element.tag != "h1"
-            under = False if keeps[at] else under
-        under = under or keeps[at]
+        level = HEADING_LEVELS.get(blocks[at].element.tag)
+        if level is None:
+            below = len(HEADING_LEVELS) + 1 if keeps[at] else below
+            continue
+        is_first_line = at + 1 < reach.stop and blocks[at + 1].element.tag in HEADING_LEVELS
+        keeps[at] = at in reach and below > (0 if is_first_line else level)
+        below = level if keeps[at] else below
     title = next((at for at in range(reach.start, -1, -1) if blocks[at].element.tag == "h1"), None)
     if title is not None:
         keeps[title] = True

@@ -132,6 +132,15 @@ def find_body(root: Element) -> Element:
     return root if body is None else body
 
 
+def find_container(body: Element) -> Element | None:
+    """Return the page's only `main`, or its only `article` if it has no `main`; None without such a one."""
+    for tag in ("main", "article"):
+        found = list(islice(body.iter(tag), 2))
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
 def remove_element(element: Element) -> None:
     """Remove an element from its tree; the text after it stays."""
     parent = element.getparent()

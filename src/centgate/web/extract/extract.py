@@ -60,6 +60,8 @@ _FULLER_WARNING = (
 )
 MIN_STATED_SHARE = 0.5
 """Share of the visible text below which a reading says how much it returns."""
+MIN_CONTAINER_SHARE = 0.7
+"""Share of the text in the page's only `main` or `article` below which a reading says so, too."""
 _SHARE_WARNING = (
     "about {} % of the page's visible text outside links is returned; the rest was taken for menus and boxes"
 )
@@ -228,7 +230,8 @@ def _has_only_menus(body: Element) -> bool:
 def _convert_main_content(body: Element, base: str) -> tuple[str, tuple[str, ...]]:
     main = extract_main_content(body)
     warnings: tuple[str, ...] = (_FULLER_WARNING,) if main.is_fuller else ()
-    if main.share < MIN_STATED_SHARE and main.visible >= MIN_MAIN_CONTENT:
+    is_partial = main.share < MIN_STATED_SHARE or main.container_share < MIN_CONTAINER_SHARE
+    if is_partial and main.visible >= MIN_MAIN_CONTENT:
         warnings += (_SHARE_WARNING.format(max(1, round(main.share * 100))),)
     return render_markdown(main.element, base), warnings
 

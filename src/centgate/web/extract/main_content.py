@@ -8,7 +8,7 @@ elements to keep.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from lxml import etree
@@ -24,7 +24,7 @@ from centgate.web.extract.boilerplate import (
 )
 from centgate.web.extract.code_blocks import drop_language_labels
 from centgate.web.extract.content_blocks import keep_matching
-from centgate.web.extract.dom import Element, find_by_xpath, measure_depth, remove_element
+from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
 from centgate.web.extract.recall_guard import find_fuller_reading
 from centgate.web.extract.text_density import TextDensity
@@ -66,12 +66,22 @@ class MainContent:
     """Share of the page's visible text outside links, 0 to 1; menus and boxes are part of that text."""
     visible: int
     """Characters of that text."""
+    container_share: float = 1
+    """Share of the same text in the page's only `main` or `article`, 0 to 1; 1 without one."""
     is_fuller: bool = False
     """True if the first reading lost much of the text, and one that holds more is returned."""
 
 
 def extract_main_content(body: Element) -> MainContent:
     """Return the main content of a body; modifies the body."""
+    container = find_container(body)
+    inside = TextDensity(body).unlinked_length(container) if container is not None else 0
+    main = _select_main_content(body)
+    kept = TextDensity(main.element).unlinked_length(main.element)
+    return replace(main, container_share=min(1.0, kept / inside) if inside else 1)
+
+
+def _select_main_content(body: Element) -> MainContent:
     visible = max(1, TextDensity(body).unlinked_length(body))
     count = sum(1 for _ in islice(body.iter(), MAX_MEASURED))
     if count == MAX_MEASURED or measure_depth(body, MAX_NESTING) == MAX_NESTING:
@@ -100,7 +110,7 @@ def extract_main_content(body: Element) -> MainContent:
 
 def _make_main_content(element: Element, visible: int, *, is_fuller: bool = False) -> MainContent:
     share = TextDensity(element).unlinked_length(element) / visible
-    return MainContent(element, min(1.0, share), visible, is_fuller)
+    return MainContent(element, min(1.0, share), visible, is_fuller=is_fuller)
 
 
 def _content_by_tags(body: Element) -> Element:
