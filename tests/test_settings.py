@@ -230,10 +230,17 @@ def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
         ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
         ("HTTP://localhost:8080", "http://localhost:8080"),
         ("https://api.example:80", "https://api.example:80"),
+        ("https://b\u00fccher.example/", "https://xn--bcher-kva.example"),
     ],
 )
 def test_public_url_is_written_as_clients_write_it(url: str, origin: str) -> None:
     assert Settings(public_url=url).base_url == origin
+
+
+def test_other_origins_are_written_so_too() -> None:
+    settings = Settings(host="LOCALHOST", port=80, allowed_origins=("https://App.Example/", "*"))
+
+    assert (settings.base_url, settings.allowed_origins) == ("http://localhost", ("https://app.example", "*"))
 
 
 def test_known_token_has_its_own_name() -> None:
@@ -346,7 +353,11 @@ def test_token_address_is_checked() -> None:
         ("public_url", "api.example"),
         ("public_url", "https://me:secret@api.example"),
         ("public_url", "https://api.example:99999"),
-        ("public_url", "https://api.example:"),
+        ("public_url", "https://api\n.example"),
+        ("public_url", "https://api .example"),
+        ("public_url", "https://%61pi.example"),
+        ("public_url", "https://api\\.example"),
+        ("public_url", "https://"),
         ("facilitator_url", "ftp://facilitator.example"),
         ("facilitator_timeout", 0),
         ("database_url", "mysql://localhost/centgate"),

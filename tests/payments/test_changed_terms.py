@@ -317,3 +317,18 @@ async def test_open_payment_is_resolved_after_sales_ended(
 
     assert (await read_row(settings, payload))["state"] == "settled"
     assert facilitator.body["paymentRequirements"] == payload["accepted"]
+
+
+async def test_open_payment_of_earlier_address_is_submitted_again(
+    settings: Settings, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """Its client echoed the discovery block, whose digest has the address."""
+    terms = EARLIER["public address"](settings)
+    payload = sign_on_terms(terms, buyer)
+    payload["extensions"] = {"bazaar": terms.listing}
+    await record_payment(settings, encode_header(payload), int(time.time()) - 60, terms=terms)
+
+    await reconcile_all(settings)
+
+    assert (await read_row(settings, payload))["state"] == "settled"
+    assert facilitator.body["paymentPayload"]["resource"]["url"].startswith("https://old.example/")

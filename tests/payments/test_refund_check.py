@@ -80,20 +80,23 @@ def test_one_transaction_refunds_as_much_as_it_paid(tmp_path: Path, devchain: De
 
 
 async def test_transaction_refunds_one_of_two_payments_entered_at_once(
-    tmp_path: Path, devchain: DevChain
+    database_url: str, devchain: DevChain
 ) -> None:
-    """Both are found covered by the transaction before either is recorded."""
-    payments = [refundable_row(devchain, number) for number in range(2)]
-    url = f"sqlite:///{tmp_path / 'journal.db'}"
-    await insert_rows(url, payments=payments)
-    refund = Refund(UNKNOWN, time.time(), moved_amount=19_999)
+    """Both are found covered by the transaction before either is recorded; the servers are two."""
+    payments = [refundable_row(devchain, number) for number in range(8)]
+    await insert_rows(database_url, payments=payments)
+    settings = Settings(database_url=database_url)
 
-    async with open_journal_store(Settings(database_url=url)) as store:
-        entered = await asyncio.gather(
-            *(record_refund(store, key_of(each), refund, redeem_cutoff=refund.at) for each in payments)
-        )
-
-    assert sorted(entered) == [False, True]
+    async with open_journal_store(settings) as one, open_journal_store(settings) as other:
+        for number, pair in enumerate(zip(payments[::2], payments[1::2], strict=True)):
+            refund = Refund(f"0x{number + 1:064x}", time.time(), moved_amount=19_999)
+            entered = await asyncio.gather(
+                *(
+                    record_refund(store, key_of(row), refund, redeem_cutoff=refund.at)
+                    for store, row in zip((one, other), pair, strict=True)
+                )
+            )
+            assert sorted(entered) == [False, True]
 
 
 @pytest.mark.extended

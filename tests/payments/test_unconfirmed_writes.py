@@ -57,6 +57,9 @@ class FlakyStore:
             raise self.failing.pop(0)
         return done
 
+    async def run_serializable(self, unit: UnitFactory[T]) -> T:
+        return await self._store.run_serializable(unit)
+
     async def read(self, unit: UnitFactory[T]) -> T:
         if self.reads_hang:
             await asyncio.Event().wait()

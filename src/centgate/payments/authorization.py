@@ -256,6 +256,8 @@ def _resource_to_relay(resubmission: ResubmissionData, terms: RouteTerms) -> dic
     """Return the resource to relay: in full if the buyer's client echoed the discovery block."""
     if "listing" not in resubmission:
         return {"url": resubmission["url"]}
+    if terms.url != resubmission["url"]:  # the public address was changed since
+        terms = replace(terms, url=resubmission["url"])
     if resubmission["listing"] != terms.listing_digest:
         raise TermsChanged
     return terms.resource

@@ -94,6 +94,10 @@ class PostgresStore:
         """
         return await self._run_with_retry(unit, self._run_grouped)
 
+    async def run_serializable(self, unit: UnitFactory[T]) -> T:
+        """Run one unit in a transaction, once more if it conflicts with another of this kind."""
+        return await self._run_with_retry(unit, self._run_transaction)
+
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on a separate connection, in one snapshot of the database."""
         return await self._run_with_retry(unit, self._run_snapshot)
@@ -142,6 +146,14 @@ class PostgresStore:
 
     async def _run_alone(self, unit: UnitFactory[T]) -> T:
         return await _run_unit(unit(), self._fetch_alone)
+
+    async def _run_transaction(self, unit: UnitFactory[T]) -> T:
+        async with (
+            self._lend_connection(max_wait=TIMEOUT) as connection,
+            connection.transaction(isolation="serializable"),
+        ):
+            fetch = partial(_fetch_rows, connection=connection, statement_timeout=TIMEOUT)
+            return await _run_unit(unit(), fetch)
 
     async def _fetch_grouped(self, bound: BoundStatement) -> list[ResultRow]:
         if bound.lock_order and self._pool is not None:

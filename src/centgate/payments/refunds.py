@@ -47,7 +47,8 @@ async def record_refund(
     the chain shows that its money was received all the same.
     """
     worker = create_worker()
-    return await store.run(partial(_record_refund, key, worker, refund, redeem_cutoff, was_received, events))
+    unit = partial(_record_refund, key, worker, refund, redeem_cutoff, was_received, events)
+    return await store.run_serializable(unit)
 
 
 def _record_refund(

@@ -134,6 +134,10 @@ class SqliteStore:
             loop.call_soon(self._commit_waiting)  # other units of this turn of the loop share the commit
         return await job.done
 
+    async def run_serializable(self, unit: UnitFactory[T]) -> T:
+        """Run one unit: every unit runs as a whole, under the file's write lock."""
+        return await self.run(unit)
+
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on a separate connection, in one snapshot of the file."""
         return await asyncio.to_thread(self._read, unit)

@@ -44,6 +44,13 @@ class Store(Protocol):
         """Run one unit, durable when this returns. Raises JournalUnavailable if the database fails."""
         ...
 
+    async def run_serializable(self, unit: UnitFactory[T]) -> T:
+        """Run one unit as a whole: no other work of this kind runs between its statements, or it is undone.
+
+        For units that compare what they read in several rows with what they write.
+        """
+        ...
+
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit, which may take long, without blocking writers."""
         ...

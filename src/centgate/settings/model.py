@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from centgate.environment import PREFIX
 from centgate.provider_settings import ProviderSettings
 from centgate.settings.facilitators import FacilitatorSettings
+from centgate.settings.fields import normalize_origin
 from centgate.settings.operation import OperationSettings
 from centgate.settings.payments import PaymentSettings
 from centgate.settings.protocols import ProtocolSettings
@@ -75,7 +76,9 @@ class Settings(
     def base_url(self) -> str:
         """The URL of this server for buyers: the public URL if set, else the listening address."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        return self.public_url or f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return self.public_url or normalize_origin(
+            f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        )
 
     @property
     def public_host(self) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from centgate.settings.fields import CommaList, Origin, SettingsGroup
+from centgate.settings.fields import CommaList, Origin, Origins, SettingsGroup
 
 
 class PublicationSettings(SettingsGroup):
@@ -34,7 +34,7 @@ class PublicationSettings(SettingsGroup):
         description="A folder of files that the API and the website serve unchanged under /.well-known/, for "
         "directories that verify the owner of a domain.",
     )
-    allowed_origins: CommaList = Field(
+    allowed_origins: Origins = Field(
         default=("*",),
         description="Allowed browser origins (CORS), separated by commas; * for all. `/mcp` is open to pages "
         "of other origins only if these are named.",

@@ -221,3 +221,12 @@ def test_questions_in_buttons_become_headings() -> None:
 
     assert "### Question 4?" in text
     assert PARAGRAPHS[4] in text
+
+
+def test_end_of_longest_page_is_said_to_be_missing() -> None:
+    pages = [extract_text(f"<main>{'<p>Words of a page.</p>' * count}</main>") for count in (20_000, 30_000)]
+
+    assert [any("longer than 400,000 characters" in each for each in page.warnings) for page in pages] == [
+        False,
+        True,
+    ]

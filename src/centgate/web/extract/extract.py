@@ -51,6 +51,7 @@ MAX_FRAME_REST = 60
 MAX_COVER_TEXT, MIN_HIDDEN_TEXT, MIN_HIDDEN_FACTOR = 200, 400, 5
 """Characters of a message that covers a page; characters that are hidden under it, and per visible one."""
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
+_CUT_WARNING = f"the page's text is longer than {MAX_MARKDOWN:,} characters, and the rest cannot be read here"
 _WHOLE_PAGE_WARNING = (
     "the main content could not be separated from the rest of the page, so its menus are returned as well"
 )
@@ -98,9 +99,10 @@ def extract_page(body: bytes, content_type: str | None, url: str, only_main_cont
     Raises Unsupported if the body is not text, and Unreadable for a PDF without extractable text.
     """
     page = _extract_by_kind(body, content_type, url, only_main_content=only_main_content)
-    markdown, _ = truncate(page.markdown, MAX_MARKDOWN)
+    markdown, is_cut = truncate(page.markdown, MAX_MARKDOWN)
+    warnings = (*page.warnings, _CUT_WARNING) if is_cut else page.warnings
     is_list = is_page_list(body[:MAX_BYTES], page.kind)
-    return replace(page, markdown=markdown, length=len(page.markdown), is_list=is_list)
+    return replace(page, markdown=markdown, warnings=warnings, length=len(page.markdown), is_list=is_list)
 
 
 def _extract_by_kind(

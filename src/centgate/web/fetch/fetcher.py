@@ -188,7 +188,7 @@ class Fetcher:
             if isinstance(answer, FetchResult):
                 return replace(answer, redirects=redirects)
             target = self._follow_redirect(target, answer)
-            if options.check_redirect:
+            if options.check_redirect and redirects < options.max_redirects:
                 await options.check_redirect(target.url)
         raise FetchFailed("failed", f"{target.label} redirects more than {MAX_REDIRECTS} times")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
-from centgate.web.fetch.fetcher import Fetcher, FetchFailed, FetchResult
+from centgate.web.fetch.fetcher import PARTIAL_CONTENT, Fetcher, FetchFailed, FetchResult
 from centgate.web.fetch.url import join_url
 from centgate.web.sitemap.robots import Robots
 from centgate.web.sitemap.site_map import PackedEntries, SitemapPart, build_sitemap_part
@@ -154,8 +154,8 @@ class SitemapFetcher:
 
 
 def status_failure(fetched: FetchResult) -> FetchFailed | None:
-    """Return the failure for a status other than 2xx; None for success."""
-    if 200 <= fetched.status < 300:
+    """Return the failure for a status other than 2xx, and for a part of a page; None for success."""
+    if 200 <= fetched.status < 300 and fetched.status != PARTIAL_CONTENT:
         return None
     reason: UnreadReason = "failed"
     if fetched.status in _GONE_STATUSES:
