@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """A comment, a string, an address, or an escape with its hexadecimal digits."""
+MAX_CACHED_STYLE = 500
+"""Characters of a style whose result is kept: long ones of one page must not fill the memory of the next."""
 _SIMPLE_CALC = re.compile(r"calc\(\s*([-+]?[\d.]{1,20}[a-z%]{0,4})\s*\)")
 _FONT_SIZE = re.compile(
     r"(?:^|\s)((?:\d{0,9}\.)?\d{1,9}(?:px|pt|pc|r?em|ex|ch|v[wh]|%)|0|(?:xx?-)?(?:small|large)|medium|smaller|larger)"
@@ -79,13 +81,21 @@ _READ_NAMES = (
 )
 
 
-@lru_cache(maxsize=1024)
 def normalize_style(style: str) -> str:
     """Return the declarations of a style that may hide an element, such as `display:none;left:0`.
 
     Each property stands once, with its value in lower case and without addresses and strings. The sides of
     `inset`, as for text from left to right, and the size in `font` are properties of their own.
     """
+    return _normalize_short(style) if len(style) <= MAX_CACHED_STYLE else _normalize(style)
+
+
+@lru_cache(maxsize=1024)
+def _normalize_short(style: str) -> str:
+    return _normalize(style)
+
+
+def _normalize(style: str) -> str:
     values: dict[str, str] = {}
     important = set[str]()
     for name, value, is_important in _parse_declarations(style):
