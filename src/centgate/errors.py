@@ -248,6 +248,8 @@ class PageUnread(ProviderError):
     def __init__(self, provider: str, reason: UnreadReason, message: str) -> None:
         super().__init__(provider, message)
         self.reason: UnreadReason = reason
+        self.is_temporary = False
+        """True if the rules of robots.txt could not be read, so that they may allow the page later."""
         self.details["reason"] = reason
         if reason == "timeout":
             self.code = ProviderTimeout.code

@@ -207,6 +207,24 @@ async def test_unreadable_robots_rules_keep_pages_for_while(
         assert crawled.paths("lime") == []
 
 
+async def test_unreadable_robots_rules_of_redirect_target_keep_page_for_while(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    with serve_small_site() as moved:
+        async with open_crawl(page_reader, tmp_path, site, moved) as crawled:
+            await crawled.crawl()
+            site.respond("/docs/lime", "", status=302, Location=moved.url_of("/lime"))
+            moved.respond("/robots.txt", "down", status=503)
+            await crawled.crawl_all()
+
+            assert crawled.paths("lime") == ["/docs/lime"]
+            moved.respond("/robots.txt", "User-agent: *\nDisallow: /", "text/plain")
+        async with open_crawl(page_reader, tmp_path, site, moved) as crawled:
+            await crawled.crawl_all()
+
+            assert crawled.paths("lime") == []
+
+
 def remove_page(site: SmallSite) -> None:
     site.respond("/docs/lime", "gone", status=404)
 

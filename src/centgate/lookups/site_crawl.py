@@ -174,7 +174,8 @@ class SiteCrawler:
         except NoData as missing:
             return self._remove(page, "gone", missing.message)
         except PageUnread as failure:
-            if failure.reason in ("robots", "unsupported", "blocked_address"):
+            is_final = failure.reason in ("robots", "unsupported", "blocked_address")
+            if is_final and not failure.is_temporary:
                 return self._refuse(page, failure.message)
             return self._keep_failed(page, failure.message)
         except ProviderFailure as failure:

@@ -221,7 +221,9 @@ class PageReader(Provider):
 
     async def _check_robots(self, url: str) -> None:
         if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):
-            raise self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
+            error = self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
+            error.is_temporary = disallowed.is_temporary
+            raise error
 
     def _status_error(self, fetched: FetchResult) -> Exception | None:
         """Map the status of a failed response to an error; None for success."""
