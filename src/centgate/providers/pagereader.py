@@ -28,7 +28,7 @@ from centgate.web.fetch.fetcher import MAX_REDIRECTS, NOT_MODIFIED, PARTIAL_CONT
 from centgate.web.fetch.site import find_site
 from centgate.web.fetch.validators import Validators
 from centgate.web.results import UnchangedPage, UnreadPage, WebPage
-from centgate.web.sitemap.robots import is_other_address
+from centgate.web.sitemap.robots import check_redirects
 
 READ_SECONDS = 5
 """Seconds for parsing one page."""
@@ -199,7 +199,7 @@ class PageReader(Provider):
                 media_types=MEDIA_TYPES,
                 max_redirects=max_redirects,
                 validators=validators,
-                check_redirect=partial(self._check_redirect, url),
+                check_redirect=check_redirects(url, self._check_robots),
             )
         except FetchFailed as failure:
             raise self._page_error(failure.reason, f"the page could not be read: {failure.message}") from None
@@ -213,11 +213,6 @@ class PageReader(Provider):
         if self.resources is None:
             raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
-
-    async def _check_redirect(self, url: str, target: str) -> None:
-        """Raise unless robots.txt allows the target of a redirect, before it is fetched."""
-        if is_other_address(target, url):
-            await self._check_robots(target)
 
     async def _check_robots(self, url: str) -> None:
         if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
@@ -20,7 +19,7 @@ from centgate.web.extract.content_type import is_page_list
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
-from centgate.web.sitemap.robots import is_other_address
+from centgate.web.sitemap.robots import check_redirects
 from centgate.web.sitemap.site_map import (
     PackedEntries,
     RankedPages,
@@ -163,16 +162,11 @@ class SiteMapper(Provider):
             timeout=seconds,
             max_bytes=PAGE_BYTES,
             media_types=PAGE_TYPES,
-            check_redirect=partial(self._check_redirect, url),
+            check_redirect=check_redirects(url, self._check_robots),
         )
         if error := status_failure(fetched):
             raise error
         return await self._parse_page(fetched, words)
-
-    async def _check_redirect(self, url: str, target: str) -> None:
-        """Raise unless robots.txt allows the target of a redirect, before it is fetched."""
-        if is_other_address(target, url):
-            await self._check_robots(target)
 
     async def _check_robots(self, url: str) -> None:
         if not self._respects_robots:

@@ -14,7 +14,7 @@ from protego import Protego
 
 from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
-from centgate.web.fetch.fetcher import Fetcher, FetchFailed
+from centgate.web.fetch.fetcher import CheckRedirect, Fetcher, FetchFailed
 from centgate.web.fetch.url import join_url
 from centgate.web.sitemap.urls import parse_page_url
 
@@ -145,9 +145,17 @@ class Robots:
         return _RobotsFile(_truncate_lines(answer.body) if 200 <= answer.status < 300 else b"")
 
 
-def is_other_address(target: str, url: str) -> bool:
-    """True if a redirect changed more than the scheme, so that other rules may apply to its target."""
-    return target.partition("://")[2] != url.partition("://")[2]
+def check_redirects(url: str, check: CheckRedirect) -> CheckRedirect:
+    """Return a check of redirects from a URL: of targets that differ in more than the scheme.
+
+    To others the same rules apply, and the URL itself was checked before.
+    """
+
+    async def check_target(target: str) -> None:
+        if target.partition("://")[2] != url.partition("://")[2]:
+            await check(target)
+
+    return check_target
 
 
 def is_allowed(text: bytes, token: str, url: str) -> bool:
