@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from centgate.web.extract.dom import Element, extract_all_text, remove_element
-from centgate.web.extract.elements import HEADING_LEVELS, name_set
+from centgate.web.extract.elements import HEADING_LEVELS, PRESERVED_SPACE, name_set
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|[\s;])(language|lang|highlight-source|highlight|brush|syntax|code|prism)[-:]\s*([a-z0-9+#.-]{1,20})",
@@ -42,7 +42,6 @@ _NOT_LANGUAGES = name_set(
 _LINE_NUMBER_CLASS = re.compile(
     r"(^|[\s_-])(line-?numbers?(-rows)?|linenos?|gutter|lnt|blob-num|copy-?btn|copy-?button)([\s_]|$)"
 )
-_PRESERVED_SPACE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _LINE_TAGS = name_set("div p li tr")
 _LINE_STYLE = re.compile(
@@ -72,7 +71,7 @@ def mark_code_lines(root: Element) -> None:
         if next(code.iterancestors("pre", "code", "td", "th", *HEADING_LEVELS), None) is not None:
             continue
         has_breaks = next(code.iter("br"), None) is not None
-        is_preserved = _PRESERVED_SPACE.search(code.get("style") or "") is not None or _fills_box(code)
+        is_preserved = PRESERVED_SPACE.search(code.get("style") or "") is not None or _fills_box(code)
         if not has_breaks and not (is_preserved and "\n" in extract_all_text(code).strip()):
             continue
         if not is_preserved:

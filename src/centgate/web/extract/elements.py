@@ -36,7 +36,7 @@ _MAX_QUESTION = 300
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
 _UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script")
-_PRESERVED_LINES = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+PRESERVED_SPACE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 _COLLAPSED_LINES = re.compile(r"white-space\s*:\s*(?:normal|nowrap)", re.IGNORECASE)
 _LINE_FEED = re.compile(r"\n\s*")
 _UNBROKEN_TAGS = NON_TEXT_TAGS | {"pre", "code", "math"}
@@ -128,7 +128,7 @@ def show_line_breaks(body: Element) -> None:
     for _, element in walk:
         if element.tag in _UNBROKEN_TAGS:
             walk.skip_subtree()
-        elif element.attrib and _PRESERVED_LINES.search(element.get("style") or ""):
+        elif element.attrib and PRESERVED_SPACE.search(element.get("style") or ""):
             walk.skip_subtree()
             parts.append(element)
     left = MAX_LINE_BREAKS

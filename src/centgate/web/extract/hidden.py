@@ -22,7 +22,7 @@ from centgate.web.extract.dom import (
 )
 from centgate.web.extract.elements import has_blocks
 from centgate.web.extract.panels import find_panels
-from centgate.web.extract.styles import HIDDEN_SIZE, normalize_style
+from centgate.web.extract.styles import HIDDEN_SIZE, OUT_OF_FLOW, normalize_style
 from centgate.web.extract.stylesheets import apply_sheets
 from centgate.web.extract.text_density import TextDensity
 
@@ -53,7 +53,6 @@ _CUT_OFF = re.compile(r"overflow(?:-[xy])?:(?:hidden|clip|auto|scroll)")
 _PADDED = re.compile(r"padding[-\w]{0,20}:[^;]{0,80}?(?:\d\d(?:\.\d{1,9})?\s*(?:%|vw)|calc\(|var\()")
 """Boxes of a fixed ratio have no height of their own, and show what is in them in their padding."""
 _MOVED = re.compile(r"(?<![-\w])(?:left|top|right):-\d{3}(?:\.\d{1,9})?%")
-_OUT_OF_FLOW = re.compile(r"position:(?:absolute|fixed)")
 _WIDER_THAN_PARENT = re.compile(r"(?<![-\w])width:[2-9]\d{2}\d{0,4}(?:\.\d{1,9})?%")
 """Rows of slides, which a carousel moves by the width of a slide."""
 _INHERITED_STYLES = (
@@ -232,7 +231,7 @@ def _is_cut_off(style: str) -> bool:
 
 def _is_moved_out(style: str) -> bool:
     """True if an element is moved out of the window, or out of what is around it by a part of its size."""
-    if not _OUT_OF_FLOW.search(style):  # relative offsets are seen in the text around
+    if not OUT_OF_FLOW.search(style):  # relative offsets are seen in the text around
         return False
     if _MOVED_FROM_PAGE.search(style):
         return True

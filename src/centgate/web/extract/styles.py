@@ -70,6 +70,8 @@ _SIDE_VALUES = {1: (0, 0, 0, 0), 2: (0, 1, 0, 1), 3: (0, 1, 2, 1), 4: (0, 1, 2, 
 """Number of the value of each side, by the number of values in a shorthand."""
 HIDDEN_SIZE = re.compile(r"font-size:(?:0(?![.\d]*[1-9])|(?:0?\.\d+|1)p[xt]|0?\.[01]\d*r?em|1?\d(?:\.\d+)?%)")
 """Size at which text cannot be seen, in a normalized style."""
+OUT_OF_FLOW = re.compile(r"position:(?:absolute|fixed)")
+"""Position of an element that is no part of the text around it, in a normalized style."""
 _ANIMATED_NAMES = ("transform", "transition", "animation", "-duration", "will-change")
 _READ_NAMES = (
     {"font"}

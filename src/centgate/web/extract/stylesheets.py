@@ -20,7 +20,7 @@ from lxml import etree
 
 from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
 from centgate.web.extract.elements import TITLE_TAGS, has_blocks, name_set
-from centgate.web.extract.styles import HIDDEN_SIZE, clean_css, normalize_style
+from centgate.web.extract.styles import HIDDEN_SIZE, OUT_OF_FLOW, clean_css, normalize_style
 from centgate.web.extract.text_density import TextDensity
 
 MAX_CSS, MAX_RULES = 500_000, 5_000
@@ -61,7 +61,6 @@ _SHOWING = {
 }
 _INHERITED = re.compile(r"visibility|font", re.IGNORECASE)
 """Properties by which an element is shown in a hidden one."""
-_OUT_OF_FLOW = re.compile(r"position:(?:absolute|fixed)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +233,7 @@ def _find_rules(tag: str, classes: str | None, own: str | None, sheet: _Sheet) -
 def _find_hiding_kinds(style: str) -> frozenset[str]:
     """Return the kinds of declarations by which a style hides an element."""
     kinds = {kind for kind, pattern in _HIDING.items() if pattern.search(style)}
-    return frozenset(kinds if _OUT_OF_FLOW.search(style) else kinds - {"offset"})
+    return frozenset(kinds if OUT_OF_FLOW.search(style) else kinds - {"offset"})
 
 
 def _find_shown(
