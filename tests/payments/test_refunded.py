@@ -55,6 +55,18 @@ async def enter_refund(settings: Settings, key: PaymentKey) -> bool:
         return await record_refund(store, key, Refund(REFUND, now), redeem_cutoff=now - DAY)
 
 
+async def test_payment_that_can_still_be_redeemed_is_not_refunded(
+    api: ApiFactory, long_redeem_settings: Settings, buyer: Buyer
+) -> None:
+    """It may have become redeemable after the operator's command read it."""
+    payload = await record_old_settlement(long_redeem_settings, buyer, fetch_terms(api(long_redeem_settings)))
+    key, now = build_key(await read_row(long_redeem_settings, payload)), time.time()
+    async with open_journal_store(long_redeem_settings) as store:
+        refund = Refund(REFUND, now)
+        assert not await record_refund(store, key, refund, redeem_cutoff=now - 3 * DAY)
+        assert await record_refund(store, key, refund, redeem_cutoff=now - DAY)
+
+
 @pytest.mark.extended
 async def test_refunded_payment_buys_nothing_in_longer_period(
     api: ApiFactory, long_redeem_settings: Settings, facilitator: StubFacilitator, buyer: Buyer
