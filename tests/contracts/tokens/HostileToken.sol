@@ -258,9 +258,10 @@ contract HostileToken {
         shares[from] = 0;
     }
 
+    /// Use up all gas in one step: a loop that does it takes seconds on an EVM written in Python.
     function _burnGas() private pure {
         assembly {
-            for {} 1 {} { mstore(0, keccak256(0, 100000)) }
+            mstore(0, keccak256(0, 0xffffffff))
         }
     }
 
