@@ -528,6 +528,8 @@ def test_other_schema_is_reported_in_one_line(tmp_path: Path, version: str, advi
         (["refunded", "0x12", "--in", REFUND], 1, "no payment found"),
         (["reconcile", "--rpc", "ftp://x"], 2, "a node's URL"),
         (["show", "0x12"], 1, "no payment found"),
+        (["list", "--service", "token-rsk"], 0, "no service is called 'token-rsk'"),
+        (["totals", "--service", "token-rsk"], 0, "no service is called 'token-rsk'"),
     ],
     ids=lambda value: " ".join(map(str, cast(list[Any], value))) if isinstance(value, list) else None,
 )

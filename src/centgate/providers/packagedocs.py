@@ -173,7 +173,7 @@ class PackageDocs(Provider):
         if not found:
             found = await self._find_similar(name)
         if not found:
-            raise self.no_data(f"no library called {clean_line(name)!r}")
+            raise self.no_data(f"no library called {clean_line(name) or ''!r}")
         libraries = await asyncio.to_thread(describe_candidates, found, self._indexes)
         self._prepare_counts(libraries, {package.id: package for _, package in found})
         return libraries

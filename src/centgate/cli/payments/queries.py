@@ -108,9 +108,7 @@ async def list_payments(
         if next_cursor:
             print_renderable(text_line(f"\nNext page: --after {next_cursor}"))
     else:
-        context.print_empty(
-            "no payment matches" if options != PaymentFilterOptions() else "no payment was presented yet"
-        )
+        context.print_empty(_explain_no_match(options, context))
     return 0
 
 
@@ -222,8 +220,17 @@ async def show_totals(
                 text_line(f"\nThe first {len(lines)} of {len(groups)}: add --limit {len(groups)}")
             )
     else:
-        context.print_empty("no payment matches")
+        context.print_empty(_explain_no_match(options, context))
     return 0
+
+
+def _explain_no_match(options: PaymentFilterOptions, context: CommandContext) -> str:
+    """Return the message for an empty result; a service that is not known may be misspelt."""
+    if options == PaymentFilterOptions():
+        return "no payment was presented yet"
+    if options.service is not None and options.service not in context.view.routes:
+        return f"no payment matches, and no service is called {options.service!r}"
+    return "no payment matches"
 
 
 async def _iterate_entries(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[ExportEntry]:
