@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,30 @@ from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, s
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
 
 from centgate.devchain.environment import devchain_settings
+from centgate.providers.rpc import Rpc
 from centgate.server import run_in_thread
-from centgate.settings import Settings
+from centgate.settings import ProviderSettings, Settings
+
+TIME_LIMITS = (
+    "centgate.lookups.trade_simulation.TRANSFER_SECONDS",
+    "centgate.provider.REQUEST_SECONDS",
+    "centgate.providers.bytecode.ANALYSIS_SECONDS",
+    "centgate.services.pool_snapshot.MAX_CHAIN_SECONDS",
+    "centgate.services.token_risk.CHAIN_SECONDS",
+    "centgate.services.token_risk.CHAIN_SECONDS_ALONE",
+    "centgate.services.wallet_brief.MAX_ACCOUNT_SECONDS",
+)
+"""Limits of the time for a chain."""
+NODE_SECONDS = 120
+"""What they are in these tests: the EVM is written in Python, and a machine may be busy."""
+
+
+@pytest.fixture(autouse=True)
+def slow_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nodes take their time."""
+    for limit in TIME_LIMITS:
+        monkeypatch.setattr(limit, NODE_SECONDS)
+    monkeypatch.setattr(Rpc, "info", replace(Rpc.info, timeout=NODE_SECONDS))
 
 
 @dataclass(frozen=True)
@@ -47,11 +69,12 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
+        node = ProviderSettings(url=world.chain.rpc_url, timeout=NODE_SECONDS)
         settings = configure_providers(
             devchain_settings(world.chain, Settings(port=0), folder),
-            elsewhere.provider_settings(*OFFCHAIN_SOURCES),
+            {f"rpc_{world.chain.chain_id}": node, **elsewhere.provider_settings(*OFFCHAIN_SOURCES)},
         )
-        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=NODE_SECONDS) as client:
             yield Shop(client, elsewhere)
 
 

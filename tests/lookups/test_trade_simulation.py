@@ -31,7 +31,6 @@ from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
 from centgate.errors import ProviderFailure
-from centgate.lookups import trade_simulation
 from centgate.lookups.chain_pools import find_pools
 from centgate.lookups.trade_simulation import simulate_on_chain
 from centgate.provider import RequestTrace
@@ -40,8 +39,6 @@ from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings
 
-NODE_SECONDS = 120
-"""Seconds for each call: the EVM is written in Python, and a machine may be busy."""
 CASE_BY_NAME = {case.name: case for case in CASES}
 ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked after some blocks"}
 """Cases of `make test`: each needs another part of the rules."""
@@ -68,9 +65,8 @@ def market() -> Generator[ServedWorld]:
 
 
 @pytest.fixture(autouse=True)
-def quiet_chain(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Silence the log of the chain's server, and let it take its time."""
-    monkeypatch.setattr(trade_simulation, "TRANSFER_SECONDS", NODE_SECONDS)
+def quiet_chain() -> Generator[None]:
+    """Silence the log of the chain's server."""
     with silence_libraries():
         yield
 
@@ -78,7 +74,7 @@ def quiet_chain(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 @asynccontextmanager
 async def open_rpc(url: str) -> AsyncGenerator[Rpc]:
     """Open the provider with one node."""
-    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url, timeout=NODE_SECONDS)}
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
     settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
     async with open_resources(settings) as resources:
         yield Rpc(settings, resources).bind(RequestTrace())
