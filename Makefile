@@ -1,7 +1,7 @@
 # every target works on a machine with Python 3.11 or newer, make and a package index
 UV := $(or $(shell command -v uv),.uv/bin/uv)
 export UV_SYSTEM_CERTS := 1
-# without cached bytecode, each test worker and each server would compile everything again
+# without cached bytecode, each test worker and each server would compile everything again; `setup` compiles once
 unexport PYTHONDONTWRITEBYTECODE
 RUN := .venv/bin/
 # tests wait for servers more than they compute
@@ -17,7 +17,7 @@ help: ## List the targets
 setup: .venv/ready ## Install the environment from the lock
 
 .venv/ready: pyproject.toml uv.lock $(if $(findstring .uv,$(UV)),.uv/bin/uv)
-	$(UV) sync --quiet --frozen --extra dev --extra render --extra vectors
+	$(UV) sync --quiet --frozen --compile-bytecode --extra dev --extra render --extra vectors
 	@touch $@
 
 .uv/bin/uv:

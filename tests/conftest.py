@@ -34,7 +34,7 @@ from centgate.settings import Settings
 hypothesis.settings.register_profile("centgate", deadline=None)
 hypothesis.settings.load_profile("centgate")
 # for the fast tests; `make test-all` tries more examples
-hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("centgate"), max_examples=30)
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("centgate"), max_examples=20)
 
 MARKS_BY_FIXTURE = {
     "postgres": "postgresql",

@@ -141,6 +141,7 @@ def test_completed_kubernetes_settings_are_valid(overlay: Path, monkeypatch: pyt
     assert get_raw_value("RECEIPT_KEY") is None
 
 
+@pytest.mark.extended
 def test_commands_exist() -> None:
     dockerfile = (DEPLOY / "Dockerfile").read_text()
     commands = re.findall(r'^CMD \["(\w+)"\]$', dockerfile, re.MULTILINE)

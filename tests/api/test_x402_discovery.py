@@ -197,6 +197,7 @@ def test_published_schemas_are_json_schema_2020_12(reader: httpx.Client, service
         Draft202012Validator.check_schema(schema)
 
 
+@pytest.mark.extended
 @each_service
 def test_published_examples_fit_schemas(reader: httpx.Client, service: AnyService) -> None:
     entry = reader.get(f"/services/{service.slug}").json()

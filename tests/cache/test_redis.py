@@ -498,6 +498,7 @@ def test_concurrent_buyers_on_two_servers_cause_one_query(cluster: Cluster) -> N
     assert len(cluster.upstreams.requests_of("exa")) == before + 1
 
 
+@pytest.mark.extended
 def test_two_servers_share_a_rate_limit(cluster: Cluster) -> None:
     cluster.wait_for_caches("shared", "shared")
 

@@ -22,6 +22,8 @@ from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
 from centgate.signing.evm import keccak
 from centgate.solidity import load_contract
 
+pytestmark = pytest.mark.extended
+
 TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
 ETHER = 10**18
 ONE = 2**96
@@ -86,7 +88,6 @@ def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
     return exchanges.operator.deploy(load_contract(TEST_CONTRACTS, "Thief", name))
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     "amount0",
     [
@@ -108,7 +109,6 @@ def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
     assert min(abs(price / expected - 1), abs(price * expected - 1)) < Decimal("1e-9")
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("direction", "fee"),
     [
@@ -141,7 +141,6 @@ def test_v3_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, fee
     assert read_pool(exchanges, pool)[0] == formula.ratio
 
 
-@pytest.mark.extended
 def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("A", "A", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
@@ -164,7 +163,6 @@ def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
 
 
-@pytest.mark.extended
 def test_v3_swap_starts_at_liquidity(exchanges: Exchanges, token: str):
     first, second = sorted((exchanges.create_token("B", "B", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
@@ -191,7 +189,6 @@ def test_unpaid_v3_swap_fails(exchanges: Exchanges):
         exchanges.operator.send(thief, "swap(address)", pool)
 
 
-@pytest.mark.extended
 def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
     pair = sorted((exchanges.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     factory = ETHEREUM.pancake_v3_factory
@@ -213,7 +210,6 @@ def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
         exchanges.add_v3_pool(dict.fromkeys(pair, 10**6), fee=3000, factory=factory)
 
 
-@pytest.mark.extended
 def test_slipstream_asks_factory_for_fee():
     base = install_exchanges(EvmChain(8453, {}), BASE)
     pair = sorted((base.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
@@ -269,7 +265,6 @@ def quote_v4(exchanges: Exchanges, pool: V4Pool, amount: int) -> int:
     return exchanges.operator.read(ETHEREUM.v4_quoter, QUOTE_V4, params, returns="uint256,uint256")[0]
 
 
-@pytest.mark.extended
 def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_pool: V4Pool):
     (ratio, tick, protocol_fee, fee), liquidity = read_v4(exchanges, v4_pool)
     formula = Formula(ratio, liquidity, fee)
@@ -310,7 +305,6 @@ def test_v4_state_is_in_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
     assert load(3) == liquidity
 
 
-@pytest.mark.extended
 def test_v4_initialization_is_logged(exchanges: Exchanges):
     one = exchanges.create_token("One", "ONE", supply=10**24)
     pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=100, tick_spacing=1)
@@ -335,7 +329,6 @@ def test_unsettled_v4_take_fails(exchanges: Exchanges, token: str, v4_pool: V4Po
     assert bytes.fromhex("54e3ca0d") in locked.value.data  # ManagerLocked()
 
 
-@pytest.mark.extended
 def test_v4_hook_decides_fee_and_sale(exchanges: Exchanges):
     chain, hook = exchanges.operator.chain, load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
     chain.change_state(lambda state: create_contract_at(state, HOOK, hook.initcode, sender=OPERATOR.address))

@@ -95,6 +95,7 @@ def test_payment_of_official_client_is_verified_and_settled(
     assert devchain.is_authorization_used(buyer.address, nonce)
 
 
+@pytest.mark.extended
 def test_second_settlement_returns_first_transaction(
     post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int]
 ):
@@ -108,6 +109,7 @@ def test_second_settlement_returns_first_transaction(
     assert post("/verify", payment)["invalidReason"] == "invalid_exact_evm_nonce_already_used"
 
 
+@pytest.mark.extended
 def test_settled_nonce_under_other_terms_is_not_settled_again(
     post: Post, pay: Pay, take_account: Someone, count_sent: Callable[[], int]
 ):
@@ -221,6 +223,7 @@ def test_malformed_body_is_client_error(devchain: DevChain, http: httpx.Client, 
     assert response.json()["error"] == "invalid_payload"
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     "broken",
     [

@@ -163,6 +163,7 @@ def test_logs_are_found_by_address_event_and_block(rpc: Rpc, take_account: Someo
     assert rpc("eth_getLogs", {"topics": [None, event], **block})["result"] == []
 
 
+@pytest.mark.extended
 def test_past_states_can_be_read(rpc: Rpc, take_account: Someone):
     account = take_account()
     call = {"to": TOKEN_ADDRESS, "data": "0x70a08231" + account.address[2:].rjust(64, "0")}
@@ -182,6 +183,7 @@ def test_gas_price_stays_low(rpc: Rpc):
     assert int(rpc("eth_gasPrice")["result"], 16) < 10**9
 
 
+@pytest.mark.extended
 def test_web3_needs_no_fee_or_gas_arguments(
     w3: Web3, token: Contract, send: Callable[..., Any], take_account: Someone
 ):

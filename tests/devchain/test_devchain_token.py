@@ -69,6 +69,7 @@ def test_total_supply_is_ten_thousand_tokens(token: Contract):
     assert token.functions.decimals().call() == 6
 
 
+@pytest.mark.extended
 def test_each_buyer_has_thousand_tokens(token: Contract):
     held = [token.functions.balanceOf(buyer.address).call(block_identifier=0) for buyer in BUYER_ACCOUNTS]
 
@@ -100,6 +101,7 @@ def test_authorized_transfer_moves_tokens_once(
         transfer.call()
 
 
+@pytest.mark.extended
 def test_authorized_transfer_emits_use_then_transfer(
     token: Contract, send: Send, take_account: Someone, shop: str
 ):
@@ -166,6 +168,7 @@ def test_canceled_authorization_cannot_be_used(
         authorize(token, buyer, build_terms(buyer, shop, 6)).call()
 
 
+@pytest.mark.extended
 def test_only_payee_may_receive_with_authorization(
     token: Contract, send: Send, take_account: Someone, devchain: DevChain
 ):
@@ -182,6 +185,7 @@ def test_only_payee_may_receive_with_authorization(
     assert devchain.token_balance(seller.address) == held + 10_000
 
 
+@pytest.mark.extended
 def test_allowance_limits_transfers(
     token: Contract, send: Send, take_account: Someone, shop: str, devchain: DevChain
 ):

@@ -15,6 +15,8 @@ from centgate.devchain.token import CHAIN_ID
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON, WellKnownAddresses
 from centgate.signing.evm import keccak, to_checksum_address
 
+pytestmark = pytest.mark.extended
+
 ETHER = 10**18
 SHARE = 10**6
 """Fees are in millionths."""
@@ -108,7 +110,6 @@ def test_v2_sale_reaches_recipient(exchanges: Exchanges, token: str, v2_pair: st
     assert balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address) - before == out
 
 
-@pytest.mark.extended
 def test_v2_liquidity_is_proportional(exchanges: Exchanges):
     supply = 10**6 * ETHER
     other = exchanges.create_token("Other", "OTHER", supply=supply)
@@ -124,7 +125,6 @@ def test_v2_liquidity_is_proportional(exchanges: Exchanges):
     assert 0 < lost <= supply // 4 * 1000 // total + 1
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize(
     ("kind", "sold", "fee"),
     [
@@ -155,7 +155,6 @@ def test_solidly_pool_swaps_as_quoted(exchanges: Exchanges, kind: str, sold: str
     assert fee / SHARE < lost < fee / SHARE + (0.000_01 if kind == "stable" else 0.001_1)
 
 
-@pytest.mark.extended
 def test_solidly_factory_tells_fees_and_kinds(exchanges: Exchanges):
     first = exchanges.create_token("First", "FIRST", supply=10**6)
     second = exchanges.create_token("Second", "SECOND", supply=10**6)
@@ -228,7 +227,6 @@ def test_ens_name_must_resolve_back(exchanges: Exchanges):
     assert error.value.data[:4] == keccak(b"ReverseAddressMismatch(string,bytes)")[:4]
 
 
-@pytest.mark.extended
 def test_v2_forks_have_own_pairs_and_fees(exchanges: Exchanges):
     first, second = (exchanges.create_token(name, name, supply=10**24) for name in ("M", "N"))
     amounts = {first: 10**21, second: 10**21}

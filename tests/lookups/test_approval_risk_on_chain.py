@@ -61,6 +61,7 @@ def test_amounts_match_chain(world: World, risk: dict[str, Any]):
             assert allowance["unlimited"] is (approved.allowance > 2**200), name
 
 
+@pytest.mark.extended
 def test_unreadable_allowance_is_as_in_event_and_not_live(world: World, risk: dict[str, Any]):
     untold = find_approval(risk, world.approvals["untold"])
 
@@ -112,6 +113,7 @@ def test_only_old_approval_is_stale(world: World, risk: dict[str, Any]):
     assert stale == {(world.approvals["stale"].token, world.approvals["stale"].spender)}
 
 
+@pytest.mark.extended
 def test_approval_has_time_of_latest_event(world: World, risk: dict[str, Any]):
     for name, approved in world.approvals.items():
         if name not in INACTIVE:
@@ -204,6 +206,7 @@ def test_delegated_wallet_is_first_warning(world: World, buy_answer: BuyAnswer):
     assert data["approvals"] == []
 
 
+@pytest.mark.extended
 def test_token_cannot_spend_while_it_is_read(world: World, buy_answer: BuyAnswer):
     data = buy_answer("approval-risk", walletAddress=world.people["lured"].address)["data"]
 

@@ -253,6 +253,7 @@ async def test_other_address_is_no_pool(market: Market) -> None:
             await read_pool(market.rpc, market.chain_id, address.lower())
 
 
+@pytest.mark.extended
 async def test_token_without_pool_is_no_data(market: Market) -> None:
     with pytest.raises(NoData):
         await market.pools()

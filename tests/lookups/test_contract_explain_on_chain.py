@@ -28,6 +28,8 @@ PROXIES = (
     "diamond",
     "delegated wallet",
 )
+ESSENTIAL = {"eip1967", "beacon", "diamond"}
+"""Proxies of `make test`."""
 NO_PROXIES = (
     "box",
     "factory",
@@ -50,7 +52,9 @@ def explain_contract(buy_answer: BuyAnswer, address: str) -> dict[str, Any]:
     return buy_answer("contract-explain", contractAddress=address)["data"]
 
 
-@pytest.fixture(params=PROXIES)
+@pytest.fixture(
+    params=[pytest.param(name, marks=[] if name in ESSENTIAL else [pytest.mark.extended]) for name in PROXIES]
+)
 def kind(request: pytest.FixtureRequest) -> str:
     """Return the name of each proxy of the test chain."""
     return request.param

@@ -137,6 +137,7 @@ async def test_crawl_is_limited_to_path_and_number_of_pages(
     assert not {"/", "/blog"} & set(site.requested_paths)
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("path", ["/docs/lime.html", "/docs/lime.htm"])
 async def test_url_of_file_limits_crawl_to_its_folder(
     path: str, site: SmallSite, page_reader: OpenReader, tmp_path: Path

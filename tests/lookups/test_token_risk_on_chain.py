@@ -79,7 +79,7 @@ async def run_request(settings: Settings, request: TokenRiskRequest) -> dict[str
 @pytest.mark.parametrize(
     ("case", "level", "flag"),
     [
-        ("tax on both", "high", "sell_tax_high"),
+        pytest.param("tax on both", "high", "sell_tax_high", marks=pytest.mark.extended),
         ("revert on sale", "critical", "honeypot"),
         pytest.param("pause between trades", "medium", "trading_cooldown", marks=pytest.mark.extended),
     ],
@@ -174,7 +174,10 @@ async def test_burned_liquidity_is_found_by_balance(tokens: ServedTokens):
     assert liquidity["totalUsd"] > 1000
 
 
-@pytest.mark.parametrize(("usd", "source"), [(500_000, "dexscreener"), (5e8, "onchain")])
+@pytest.mark.parametrize(
+    ("usd", "source"),
+    [pytest.param(500_000, "dexscreener", marks=pytest.mark.extended), (5e8, "onchain")],
+)
 async def test_chain_refutes_liquidity_of_index(
     tokens: ServedTokens, upstreams: FakeUpstreams, usd: float, source: str
 ):
@@ -218,6 +221,7 @@ async def test_wallet_as_token_is_no_data(tokens: ServedTokens):
         await run_token_risk(tokens.url, "0x" + "12" * 20)
 
 
+@pytest.mark.extended
 async def test_failing_node_gives_retryable_error(tokens: ServedTokens, upstreams: FakeUpstreams):
     def fail(_request: dict[str, Any]) -> tuple[int, Any] | None:
         return 200, rpc_error(-32000, "no state")

@@ -404,6 +404,7 @@ async def test_nodes_with_one_feature_each_are_combined(market: ServedWorld, ups
     assert found.raw["small.bought"] == "true"
 
 
+@pytest.mark.extended
 async def test_silent_nodes_are_a_failure(market: ServedWorld):
     token, pool = market.token("tax on both")
 

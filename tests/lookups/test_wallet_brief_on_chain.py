@@ -140,6 +140,7 @@ def test_poisoned_transfers_alone_are_marked(world: World, brief: dict[str, Any]
     assert all(note_ids(each) == set() for each in honest)
 
 
+@pytest.mark.extended
 def test_warning_names_what_the_chain_does_not_show(brief: dict[str, Any]):
     assert any("partial" in each for each in brief["warnings"])
     assert {each["name"]: each["status"] for each in brief["providers"]}["rpc"] == "ok"

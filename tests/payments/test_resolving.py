@@ -154,6 +154,7 @@ async def test_buyer_waits_for_running_reconciliation(
     assert facilitator.settle_calls == 2
 
 
+@pytest.mark.extended
 async def test_retries_have_growing_intervals(
     settings: Settings, facilitator: StubFacilitator, buyer: Buyer
 ) -> None:

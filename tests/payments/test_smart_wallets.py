@@ -104,6 +104,7 @@ def test_signature_refused_by_wallet_buys_nothing(shop: Shop, by: str) -> None:
     assert shop.chain.token_balance(wallet) == 20_000
 
 
+@pytest.mark.extended
 def test_wallet_that_facilitator_does_not_deploy_buys_nothing(shop: Shop) -> None:
     owner = Account.create()
     wallet = shop.contracts.predict_wallet(owner.address)

@@ -47,7 +47,7 @@ each_first = pytest.mark.parametrize("first", FIRST.values(), ids=FIRST.keys())
 
 
 @each_first
-@pytest.mark.parametrize("node", ["node", "no node"])
+@pytest.mark.parametrize("node", ["node", pytest.param("no node", marks=pytest.mark.extended)])
 def test_nonce_spent_before_claim_buys_nothing(
     api: ApiFactory,
     stubbed: Settings,

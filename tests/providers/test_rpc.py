@@ -187,6 +187,7 @@ async def test_node_with_too_long_words_is_replaced(node: str, upstreams: FakeUp
         assert await rpc.storage_slots(CHAIN_ID, TOKEN_ADDRESS, ["0x" + "0" * 64]) == [bytes(32)]
 
 
+@pytest.mark.extended
 async def test_balances_nonces_and_blocks_are_numbers(node: str, tmp_path: Path):
     async with open_rpc(tmp_path, node) as rpc:
         balance = await rpc.native_balance(CHAIN_ID, PAYER.address)
@@ -319,6 +320,7 @@ async def test_empty_query_sends_no_request(tmp_path: Path):
 # Batches and bundles
 
 
+@pytest.mark.extended
 async def test_many_queries_are_batched_in_order(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node)
     addresses = [each for number in range(60) for each in (derive_address(str(number)), TOKEN_ADDRESS)]
@@ -500,6 +502,7 @@ async def test_cancelled_query_does_not_affect_its_batch(upstreams: FakeUpstream
         assert impatient.cancelled()
 
 
+@pytest.mark.extended
 async def test_calls_are_bundled_by_150(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     url = start_proxy(upstreams, "node", node)
 
@@ -527,6 +530,7 @@ async def test_chain_without_multicall_gets_single_calls_from_then_on(
     assert [isinstance(each.body, list) for each in upstreams.requests_of("node")] == [False, True, True]
 
 
+@pytest.mark.extended
 async def test_missing_multicall_on_known_chain_is_not_remembered(
     bare_node: str, upstreams: FakeUpstreams, tmp_path: Path
 ):

@@ -201,6 +201,7 @@ def test_unavailable_service_names_its_missing_sources(shop: ServedSite, deploym
     assert "which is not configured on this deployment" in text
 
 
+@pytest.mark.extended
 def test_older_api_without_sources_is_shown(
     deployment: ApiSnapshot,
 ) -> None:

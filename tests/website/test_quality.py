@@ -193,6 +193,7 @@ def test_scripts_of_pages_are_small(shop: ServedSite, sources: dict[str, str]) -
     assert {path: size for path, size in sizes.items() if size > 18 * KIB} == {}
 
 
+@pytest.mark.extended
 def test_pages_have_no_inline_style_or_script(sources: dict[str, str]) -> None:
     inline = re.compile(
         r"<style|<[^>]+ style=|<[^>]+ on[a-z]+=|<script(?![^>]*(?: src=|application/(?:ld\+)?json))",

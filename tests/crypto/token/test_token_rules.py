@@ -1364,6 +1364,7 @@ def rank_level(facts: TokenEvidence) -> float:
     return LEVELS[verdict.level] * 1000 + (verdict.score.score if verdict.score else 0)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS, st.sampled_from(BYTECODE_FLAGS))
 def test_bad_power_in_bytecode_never_lowers_level(facts: TokenEvidence, name: str):
@@ -1375,6 +1376,7 @@ def test_bad_power_in_bytecode_never_lowers_level(facts: TokenEvidence, name: st
 BAD_OWN: list[dict[str, Any]] = [{"honeypot": True}, {"cooldown": True}, {"max_sell": TradeLimit(0.0001)}]
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS, st.sampled_from(BAD_OWN))
 def test_bad_own_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[str, Any]):
@@ -1394,6 +1396,7 @@ def test_more_failing_holders_never_lower_level(facts: TokenEvidence, name: str)
         ) >= rank_level(facts)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS)
 def test_owner_with_one_key_is_never_better(facts: TokenEvidence):
@@ -1401,6 +1404,7 @@ def test_owner_with_one_key_is_never_better(facts: TokenEvidence):
         assert rank_level(replace(facts, owner=Owner(OWNER, "wallet"))) >= rank_level(facts)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS)
 def test_unlocked_holder_never_lowers_level(facts: TokenEvidence):
@@ -1409,6 +1413,7 @@ def test_unlocked_holder_never_lowers_level(facts: TokenEvidence):
         assert rank_level(change_flags(facts, lp_holders=free)) >= rank_level(facts)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS)
 def test_expired_lock_never_lowers_level(facts: TokenEvidence):
@@ -1446,6 +1451,7 @@ def test_bad_simulation_never_lowers_level(facts: TokenEvidence, bad: dict[str, 
         assert rank_level(change_simulation(facts, **bad)) >= rank_level(facts)
 
 
+@pytest.mark.extended
 @often
 @given(ALL_FACTS, st.sampled_from(NAMES))
 def test_simulation_flag_never_lowers_level(facts: TokenEvidence, name: str):
