@@ -108,11 +108,23 @@ def test_wallets_that_cannot_send_raise_doubt():
 
 def test_sender_that_cannot_sell_raises_doubt_without_holders():
     origin = (SALE, NO_SALE)
-    rejects_code = replace(PURCHASE, with_code=NO_SALE)
 
     assert summarise_trades(TradeProbes(POOL, PURCHASE, origin)).honeypot is None
     assert summarise_trades(TradeProbes(POOL, PURCHASE, origin, [build_holder(1, SALE)])).honeypot is False
-    assert summarise_trades(TradeProbes(POOL, rejects_code, origin)).honeypot is False
+
+
+def test_code_check_raises_doubt_unless_wallet_can_send():
+    rejects_code, origin = replace(PURCHASE, with_code=NO_SALE), (SALE, NO_SALE)
+    mute = build_holder(1, NO_SALE)
+    fails, sends = replace(mute, can_send=False), replace(mute, can_send=True)
+
+    verdicts = [
+        summarise_trades(TradeProbes(POOL, rejects_code, origin, holders)).honeypot
+        for holders in ([], [mute], [fails], [fails, sends])
+    ]
+
+    assert verdicts == [None, None, None, False]
+    assert summarise_trades(TradeProbes(POOL, rejects_code, (SALE, SALE))).honeypot is False
 
 
 def test_dust_is_not_tried():

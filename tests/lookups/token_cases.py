@@ -118,6 +118,15 @@ CASES: tuple[TokenCase, ...] = (
         sell_tax=None,
         explanation="code at their address",
     ),
+    # refuses code, as honest tokens do, and wallets that send their own transactions
+    _build_sellable(
+        "sells without code if others send",
+        "CodelessForOthers",
+        honest=False,
+        honeypot=None,
+        sell_tax=None,
+        explanation="none with code at their address",
+    ),
     _build_trap(
         "unlimited approval is a trap",
         "UnlimitedTrap",

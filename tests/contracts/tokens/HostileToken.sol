@@ -59,7 +59,8 @@ contract HostileToken {
         AmpleGas,
         WalletSellers,
         SameBlock,
-        LaterTax
+        LaterTax,
+        CodelessForOthers
     }
 
     string public constant name = "Hostile";
@@ -215,6 +216,7 @@ contract HostileToken {
         if (kind == Kind.FreeTransactions) require(tx.gasprice == 0 || block.basefee == 0);
         if (kind == Kind.HoldingLimit) require(balanceOf(from) <= totalSupply / 1000);
         if (kind == Kind.WalletSellers) require(from.code.length > 0 || tx.origin != from);
+        if (kind == Kind.CodelessForOthers) require(from.code.length == 0 && tx.origin != from);
         if (kind == Kind.SameBlock) require(boughtAt[from] == block.number);
         if (kind == Kind.PriceCollapse) {
             shares[pair] *= 10;

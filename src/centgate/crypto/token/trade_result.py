@@ -45,6 +45,10 @@ REFUSES_WALLETS = (
 REFUSES_APPROVAL = "the token refuses an approval without limit, for which wallets ask"
 HOLDING_LIMITED = "who buys more than a small amount cannot sell, not even a part of it"
 SENDER_FAILS = "new accounts can sell, but not in a transaction of their own, and no holder was found to try"
+CODE_REFUSED = (
+    "new accounts can sell, but none with code at their address, as simulated wallets have, and no wallet was"
+    " found that can send tokens to the pool"
+)
 HOLDERS_DO_NOT_SEND = (
     "holders can sell only with code at their address, as simulations have: their wallets cannot send tokens"
     " to the pool"
@@ -132,6 +136,16 @@ class TradeProbes:
         coded = self.purchase.with_code if self.purchase and self.purchase.has_sold else None
         return coded is not None and not coded.has_sold
 
+    @property
+    def hides_from_wallets(self) -> bool:
+        """True if a code check keeps the simulated wallets from selling, and no real one was seen to send.
+
+        A token may check for more than code, such as a sender that is not the seller, as no wallet's is.
+        """
+        if not self.rejects_code or self.origin is None or self.has_origin_sold:
+            return False
+        return not any(each.can_send for each in self.holders)
+
 
 @dataclass(frozen=True, slots=True)
 class _TradeVerdict:
@@ -194,6 +208,8 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
         return doubt
     if probes.selling and all(each.can_send is False for each in probes.selling):
         return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, is_tax_known=False)
+    if probes.hides_from_wallets:
+        return _TradeVerdict(None, CODE_REFUSED, _failure_of(probes), is_tax_known=False)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
