@@ -230,3 +230,15 @@ async def test_failing_node_gives_retryable_error(tokens: ServedTokens, upstream
 
     with pytest.raises(ProviderFailure):
         await run_token_risk(url, tokens.token("tax on both"))
+
+
+async def test_node_that_runs_no_trade_gives_retryable_error(tokens: ServedTokens, upstreams: FakeUpstreams):
+    def fail(request: dict[str, Any]) -> tuple[int, Any] | None:
+        is_simulated = request["method"] == "eth_call" and "gas" in request["params"][0]
+        # probes of what the node can do are short
+        return (503, {}) if is_simulated and len(str(request["params"])) > 2_000 else None
+
+    url = start_proxy(upstreams, "node", tokens.url, fail)
+
+    with pytest.raises(ProviderFailure):
+        await run_token_risk(url, tokens.token("tax on both"))

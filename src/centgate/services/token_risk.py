@@ -23,6 +23,7 @@ from centgate.crypto.token.token_liquidity import (
     sum_simulated_liquidity,
 )
 from centgate.crypto.token.token_rule import RULES_VERSION
+from centgate.crypto.token.trade_result import NOT_RUN
 from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
@@ -369,6 +370,8 @@ class _SourceResults:
                 return rpc.invalid_response("could not be read")
         if self.flags or isinstance(self.simulation, Simulation) or self.listing.liquidity:
             return None
+        if self.chain.simulation is not None and self.chain.simulation.explanation == NOT_RUN:
+            return rpc.invalid_response("did not run the simulated trades")
         if self._is_pending:
             return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
         return _no_evidence(token, self.simulation, *self.listing.missing)
