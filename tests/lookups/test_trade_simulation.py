@@ -219,6 +219,17 @@ async def test_v4_pool_with_most_coins_decides(market: ServedWorld):
 
 
 @pytest.mark.extended
+async def test_narrow_v4_pool_does_not_clear_a_trap(market: ServedWorld):
+    world = market.world
+    token, trap = market.token("revert on sale")
+    narrow = world.open_narrow_v4_pool(token)
+
+    found = await simulate(market.url, token, [trap, narrow])
+
+    assert (found.honeypot, found.pair_address) == (True, trap.address), found
+
+
+@pytest.mark.extended
 async def test_holders_of_dust_prove_nothing(market: ServedWorld):
     world = market.world
     token = world.deploy("Plain")

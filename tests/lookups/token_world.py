@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import isqrt
 from pathlib import Path
 
+from eth_abi.abi import encode
 from lookups.token_cases import TokenCase
 
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
@@ -17,6 +19,7 @@ from centgate.devchain.chain import EvmChain
 from centgate.devchain.deployer import Deployer, encode_call
 from centgate.devchain.exchanges import ETHEREUM, NATIVE_COIN, Exchanges, install_exchanges
 from centgate.devchain.token import CHAIN_ID
+from centgate.signing.evm import keccak
 from centgate.solidity import load_contract
 
 TOKENS = Path(__file__).parents[1] / "contracts" / "tokens"
@@ -25,6 +28,7 @@ SUPPLY = 10**9 * ETHER
 POOL_TOKENS, POOL_COINS = SUPPLY // 2, 100 * ETHER
 HOLDERS = 3
 WETH = ETHEREUM.wrapped_native.lower()
+V4_KEY = "(address,address,uint24,int24,address)"
 
 
 @cache
@@ -112,6 +116,24 @@ class TokenWorld:
         if known:
             self.owner.send(token, "addPool(address,address)", key.address, WETH)
         return key
+
+    def open_narrow_v4_pool(self, token: str) -> PoolKey:
+        """Create a v4 pool that looks deep and holds next to nothing, and of which the token does not know.
+
+        Its liquidity is in one step of ticks at the price. The manager holds the coins of another pool.
+        """
+        exchanges, other = self.exchanges, self.deploy("Plain")
+        exchanges.add_v4_pool({NATIVE_COIN: 3 * POOL_COINS, other: POOL_TOKENS})
+        key = (NATIVE_COIN, token, 100, 1, NATIVE_COIN)
+        ratio = isqrt((POOL_TOKENS << 192) // POOL_COINS)
+        self.owner.send(ETHEREUM.v4_manager, f"initialize({V4_KEY},uint160)", key, ratio)
+        slot, view = "uint160,int24,uint24,uint24", ETHEREUM.v4_state_view
+        pool_id = keccak(encode([V4_KEY], [key]))
+        _, tick, _, _ = self.owner.read(view, "getSlot0(bytes32)", pool_id, returns=slot)
+        add = f"addLiquidity({V4_KEY},int24,int24,uint128)"
+        self.owner.send(token, "approve(address,uint256)", exchanges.v4_router, 2**256 - 1)
+        self.owner.send(exchanges.v4_router, add, key, tick, tick + 1, 10**24, value=ETHER)
+        return PoolKey("v4", ETHEREUM.v4_manager.lower(), NATIVE_COIN, token.lower(), "v4", 100, 1)
 
     def give(self, token: str) -> list[str]:
         """Give tokens to the buyers. Returns their addresses."""

@@ -211,20 +211,26 @@ class _TradeSimulation:
         is_pair = self.pools[0].kind == "v2"
         priced = [each.priced_by(first.small if first else None, is_pair=is_pair) for each in holders]
         simulations: list[Simulation] = []
-        for number in self._order_by_depth(purchases):
-            purchase, is_first = purchases[number], number == 0
+
+        def judge(number: int) -> Simulation:
+            is_first = number == 0
             stands_in = not any(each is not None and each.has_bought for each in purchases[:number])
             probes = TradeProbes(
                 self.pools[number],
-                purchase,
+                purchases[number],
                 trades.origin if is_first else None,
                 priced if is_first or stands_in else (),
                 by_contract=trades.by_contract if is_first else None,
             )
-            simulation = summarise_trades(probes)
+            return summarise_trades(probes)
+
+        for number in self._order_by_depth(purchases):
+            simulation, purchase = judge(number), purchases[number]
             # a pool that sells and does not buy back is not outweighed by a smaller one that does
             if purchase is not None and purchase.has_bought:
-                return simulation
+                is_cleared = number > 0 and simulation.honeypot is False and first and first.has_bought
+                # nor by one of v4, of which a narrow range makes any depth for little money
+                return _choose_worse(judge(0), simulation) if is_cleared else simulation
             simulations.append(simulation)
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
@@ -449,6 +455,11 @@ class _TradeSimulation:
             _address_word(pool.hooks or _ZERO),
         ]
         return b"".join(words)
+
+
+def _choose_worse(first: Simulation, other: Simulation) -> Simulation:
+    """Return the other simulation, which sold, unless the first did not."""
+    return other if first.honeypot is False else first
 
 
 def _quote_of(pool: PoolKey, token: str) -> str:
