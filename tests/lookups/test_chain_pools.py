@@ -18,6 +18,7 @@ from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
 from centgate.errors import NoData
+from centgate.lookups import chain_pools
 from centgate.lookups.chain_pools import find_pools, quote_impacts, read_pool
 from centgate.provider import RequestTrace
 from centgate.providers.rpc import Rpc
@@ -108,6 +109,30 @@ async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
     ]
     assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 4)
     assert pools[-1].liquidity_usd is None
+
+
+async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_pools, "MAX_POOLS", 1)
+    exchanges, token = market.exchanges, market.token
+    exchanges.operator.send(
+        exchanges.addresses.v4_manager,
+        "initialize((address,address,uint24,int24,address),uint160)",
+        *((NATIVE_COIN, token, 3000, 60, NATIVE_COIN), 2**96),
+    )
+    usdc = exchanges.stablecoin("USDC", 10**4 * DOLLAR)
+    exchanges.add_v2_pool({token: TOKEN, usdc: 10 * DOLLAR})
+    exchanges.add_v3_pool(
+        {token: 10**5 * TOKEN, exchanges.wrap(COIN): COIN},
+        fee=2500,
+        factory=exchanges.addresses.pancake_v3_factory,
+    )
+
+    (pool,) = await market.pools()
+
+    assert pool.key.exchange == "PancakeSwap v3"
+    assert [each for each in market.rpc.trace.warnings if "were not read" in each] == [
+        "1 of 3 pools on the chain were not read: those with the least of the other token"
+    ]
 
 
 @pytest.mark.extended

@@ -1,8 +1,8 @@
 """Pools of a token, read from the factories of the exchanges, with prices in dollars by Chainlink.
 
-Three rounds of calls at most: which pools exist, their state, and quotes for the price impact. Pools are
-looked up against the chain's quote tokens; v4 has no list of pools, so those with the usual fees and without
-hooks are looked up by the hash of their key.
+Three rounds of calls: which pools exist, their state, and quotes for the price impact; one more if there are
+very many pools. Pools are looked up against the chain's quote tokens; v4 has no list of pools, so those with
+the usual fees and without hooks are looked up by the hash of their key.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NATIVE_CURRENCY = "0x" + "00" * 20
 IMPACT_USD = (100, 1_000, 10_000)
 """Sizes of the sales whose price impact is quoted, in US dollars."""
 MAX_POOLS = 24
-"""Pools whose state is read."""
+"""Pools with a contract of their own whose state is read; those of v4 are all in one."""
 MAX_TOKEN_DECIMALS = 77
 _MAX_V4_AMOUNT = 2**128 - 1
 _MAX_POOL_TERM = 2**24 - 1
@@ -113,9 +113,8 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     ]
     if facts is None or not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
-    if len(keys) > MAX_POOLS:
-        rpc.trace.add_warning(f"{len(keys) - MAX_POOLS} of {len(keys)} pools on the chain were not read")
-    states = await _read_states(rpc, chain_id, token, facts, keys[:MAX_POOLS])
+    keys = await _choose_pools(rpc, chain_id, facts, keys)
+    states = await _read_states(rpc, chain_id, token, facts, keys)
     if not states:
         raise NoData(f"no pool of {token} on the chain holds anything")
     return sorted(states, key=lambda state: -state.ranked_usd)
@@ -368,6 +367,32 @@ def _is_sequencer_up(answer: bytes | None) -> bool:
     if answer is None or len(answer) < 5 * _WORD:
         return False
     return _word(answer, 1) == 0 and time.time() - _word(answer, 2) > SEQUENCER_GRACE
+
+
+async def _choose_pools(
+    rpc: Rpc, chain_id: int, facts: _TokenFacts, keys: Sequence[tuple[_Candidate, PoolKey]]
+) -> Sequence[tuple[_Candidate, PoolKey]]:
+    """Return the pools to read: of more than MAX_POOLS contracts those that hold most dollars of the quote.
+
+    Anyone can create empty pools to hide one behind them, so they are compared, which takes a round.
+    """
+    contracts = [each for each in keys if each[1].kind != "v4"]
+    if len(contracts) <= MAX_POOLS:
+        return keys
+    rpc.trace.add_warning(
+        f"{len(contracts) - MAX_POOLS} of {len(keys)} pools on the chain were not read: those with the least"
+        " of the other token"
+    )
+    calls = [balance_of_call(candidate.quote.address, key.address) for candidate, key in contracts]
+    balances = await rpc.call_contracts(chain_id, calls)
+    depths = {
+        key: (decode_uint(balance) or 0)
+        * ((facts.native_usd or 1) if candidate.quote.is_native else 1)
+        / 10**candidate.quote.decimals
+        for (candidate, key), balance in zip(contracts, balances, strict=True)
+    }
+    deepest = set(sorted(depths, key=lambda key: -depths[key])[:MAX_POOLS])
+    return [(candidate, key) for candidate, key in keys if key.kind == "v4" or key in deepest]
 
 
 async def _read_states(
