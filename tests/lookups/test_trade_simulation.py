@@ -219,6 +219,19 @@ async def test_v4_pool_with_most_coins_decides(market: ServedWorld):
 
 
 @pytest.mark.extended
+async def test_v4_pool_is_tried_behind_many_others(market: ServedWorld):
+    token = market.world.deploy("RevertOnSell")
+    thin = [
+        market.world.open_pool(token, kind, known=False, part=100) for kind in ("solidly", "v3", "algebra")
+    ]
+    trap = market.world.open_pool(token, "v4", part=2)
+
+    found = await simulate(market.url, token, [*thin, trap])
+
+    assert (found.honeypot, found.pair_address) == (None, trap.address), found
+
+
+@pytest.mark.extended
 async def test_narrow_v4_pool_does_not_clear_a_trap(market: ServedWorld):
     world = market.world
     token, trap = market.token("revert on sale")

@@ -49,7 +49,7 @@ from centgate.providers.rpc import Rpc
 from centgate.solidity import load_contract
 
 MAX_POOLS = 3
-"""Pools in which new accounts trade, the deepest first."""
+"""Pools in which new accounts trade, the deepest first; one of Uniswap v4 is among them if there is any."""
 MAX_HOLDERS = 8
 """Holders that are tried: each call carries 15 KB of code."""
 HOLDER_BLOCKS = 10_000
@@ -140,7 +140,7 @@ async def simulate_on_chain(
     """
     if not pools:
         return Simulation(explanation="no pool of this token is known")
-    simulation = _TradeSimulation(rpc, chain_id, token.lower(), pools[:MAX_POOLS])
+    simulation = _TradeSimulation(rpc, chain_id, token.lower(), _choose_pools(pools))
     state = node_state or await read_node_state(rpc, chain_id)
     return await simulation.run([holder.lower() for holder in holders], state)
 
@@ -455,6 +455,15 @@ class _TradeSimulation:
             _address_word(pool.hooks or _ZERO),
         ]
         return b"".join(words)
+
+
+def _choose_pools(pools: Sequence[PoolKey]) -> list[PoolKey]:
+    """Return the deepest pools, and one of v4, whose depth a list of pools does not show."""
+    chosen, others = list(pools[:MAX_POOLS]), pools[MAX_POOLS:]
+    manager_pool = next((pool for pool in others if pool.kind == "v4"), None)
+    if manager_pool is not None and all(pool.kind != "v4" for pool in chosen):
+        chosen[-1] = manager_pool
+    return chosen
 
 
 def _choose_worse(first: Simulation, other: Simulation) -> Simulation:
