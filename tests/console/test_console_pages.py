@@ -329,6 +329,13 @@ def test_unknown_page_is_404(console: ServedConsole) -> None:
     assert console.log_in().get("/nothing").status_code == 404
 
 
+def test_refused_method_names_those_of_its_page(console: ServedConsole) -> None:
+    answers = [console.log_in().http.put(path) for path in ("/payments", "/logout", "/login")]
+
+    assert [each.status_code for each in answers] == [405, 405, 405]
+    assert [each.headers["allow"] for each in answers] == ["GET, HEAD", "POST", "GET, HEAD, POST"]
+
+
 def test_totals_are_grouped_by_payer_service_day_and_network(
     pages: Operator, seeded_settings: Settings
 ) -> None:

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from centgate.console import (
     directories,
@@ -45,7 +45,7 @@ def create_console_app(console: Console) -> Starlette:
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_allowed_hosts(console))],
         exception_handlers={
             404: partial(_error_page, console, 404, "There is no such page."),
-            405: partial(_error_page, console, 405, "This page cannot be sent to."),
+            405: partial(_method_not_allowed, console),
             500: partial(_error_page, console, 500, "The console failed; its log has the reason."),
         },
         lifespan=partial(_run_background, console),
@@ -108,6 +108,13 @@ async def _error_page(
 ) -> Response:
     session = find_session(console, request)
     return render(console, request, session, "not_found.html.j2", status=status, detail=detail)
+
+
+async def _method_not_allowed(console: Console, request: Request, error: Exception) -> Response:
+    routes = [each for each in _list_routes(console) if each.matches(request.scope)[0] is not Match.NONE]
+    response = await _error_page(console, 405, "This page cannot be sent to.", request, error)
+    response.headers["Allow"] = ", ".join(sorted({name for each in routes for name in each.methods or ()}))
+    return response
 
 
 @asynccontextmanager
