@@ -87,7 +87,7 @@ export class Transport {
         throw new Aborted();
       }
       if (isLate) {
-        throw new TransportError("timeout", `did not respond within ${Math.ceil(request.timeout / 1000)} seconds`);
+        throw new TransportError("timeout", `did not respond within ${formatSeconds(request.timeout)} s`);
       }
       throw error instanceof TransportError ? error : classifyError(error);
     } finally {
@@ -123,6 +123,12 @@ export class Transport {
     const status = response.type === "opaqueredirect" ? 302 : response.status;
     return { status, headers: response.headers, body };
   }
+}
+
+/** Format milliseconds as seconds, those of a short wait with two digits. */
+function formatSeconds(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  return String(seconds < 10 ? Number(seconds.toPrecision(2)) : Math.round(seconds));
 }
 
 async function readBody(response: Response): Promise<Uint8Array> {

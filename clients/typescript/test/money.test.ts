@@ -355,6 +355,7 @@ test("a call ends with its timeout, and the payment stays open", async () => {
   const error = await fail(client, {}, { timeout: 400 });
 
   assert.ok(error instanceof Unresolved && !(error instanceof Cancelled));
+  assert.match(error.message, /did not respond within 0\.\d+ s/);
   assert.equal(client.ledger.records.at(-1)?.event, "unresolved");
 });
 

@@ -85,7 +85,7 @@ class Transport:
                 async with self._http().stream(method, path, content=body, headers=headers) as response:
                     return await _read_response(response)
         except TimeoutError:
-            message = f"did not respond within {timeout:.0f} seconds"
+            message = f"did not respond within {timeout:{'.2g' if timeout < 10 else '.0f'}} s"
             raise TransportError("timeout", message) from None
         except httpx2.HTTPError as error:
             raise _classify_error(error) from error
