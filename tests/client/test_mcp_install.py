@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from buyers_shell import Shell
 
-from centgate.cli.mcp_install import install
+from centgate.cli.mcp_install import Change, InstallRefused, Program, ServerEntry, install, plan_change
 
 pytestmark = pytest.mark.extended
 PLACES = {
@@ -45,6 +45,13 @@ def read_entry(file: Path) -> dict[str, Any]:
         return tomllib.loads(text)["mcp_servers"]["centgate"]
     content = json.loads(text)
     return (content.get("mcpServers") or content["servers"])["centgate"]
+
+
+def plan(program: Program, content: str, folder: Path) -> Change:
+    """Return the change of a file with a content."""
+    file = folder / "configuration"
+    file.write_text(content)
+    return plan_change(program, ServerEntry("centgate", ("mcp",), {}), file)
 
 
 @pytest.mark.parametrize("program", PLACES)
@@ -102,6 +109,18 @@ def test_other_servers_are_kept_and_not_shown(shell: Shell, tmp_path: Path) -> N
     assert "secret-of-another" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("indent", [None, "inline"])
+def test_lines_that_only_change_their_form_are_not_shown(tmp_path: Path, indent: str | None) -> None:
+    other = json.dumps({"mcpServers": {"other": {"env": {"TOKEN": "secret-of-another"}}}})
+    content = other.replace('{"other"', '{\n  "other"') if indent else other
+
+    change = plan("cursor", content, tmp_path)
+
+    assert "secret-of-another" in change.after
+    assert "secret-of-another" not in change.diff
+    assert '+    "centgate": {' in change.diff
+
+
 def test_private_file_stays_private_while_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
@@ -127,6 +146,25 @@ def test_private_file_stays_private_while_written(tmp_path: Path, monkeypatch: p
 
     assert "centgate" in file.read_text()
     assert modes == [0o600]
+
+
+@pytest.mark.parametrize("own", ["", '[mcp_servers.centgate]\ncommand = "old"\n\n'])
+def test_tables_below_the_entry_are_replaced_with_it(tmp_path: Path, own: str) -> None:
+    content = f'{own}[mcp_servers.centgate.env]\nOLD = "1"\n\n[mcp_servers.other]\ncommand = "other"\n'
+
+    change = plan("codex", content, tmp_path)
+
+    servers = tomllib.loads(change.after)["mcp_servers"]
+    assert servers["other"] == {"command": "other"}
+    assert servers["centgate"] == {"command": "centgate", "args": ["mcp"]}
+
+
+@pytest.mark.parametrize(
+    "content", ['mcp_servers = { centgate = { command = "x" } }', "mcp_servers = 5", "[[mcp_servers]]"]
+)
+def test_other_notation_is_not_called_invalid(tmp_path: Path, content: str) -> None:
+    with pytest.raises(InstallRefused, match="has another form than expected"):
+        plan("codex", content, tmp_path)
 
 
 def test_other_tables_and_comments_are_kept(shell: Shell, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -70,14 +71,15 @@ class Change:
 
     file: Path
     before: str
+    formatted: str
+    """The file before, in the form that is written: lines of which only the form changes are not shown."""
     after: str
 
     @property
     def diff(self) -> str:
         """The changed lines alone: others may hold the keys of other servers."""
-        lines = difflib.unified_diff(
-            self.before.splitlines(), self.after.splitlines(), lineterm="", n=0, fromfile="now", tofile="then"
-        )
+        now, then = self.formatted.splitlines(), self.after.splitlines()
+        lines = difflib.unified_diff(now, then, lineterm="", n=0, fromfile="now", tofile="then")
         return "\n".join(lines)
 
 
@@ -94,7 +96,7 @@ def install(
 ) -> ExitCode:
     """Show the change of a program's configuration, and write it once it is confirmed."""
     try:
-        change = _plan(program, _build_entry(api, networks), file)
+        change = plan_change(program, _build_entry(api, networks), file)
     except InstallRefused as error:
         print_message(str(error))
         return 1
@@ -147,7 +149,7 @@ def _find_command() -> list[str]:
     return [script] if script else [sys.executable, "-m", NAME]
 
 
-def _plan(program: Program, entry: ServerEntry, file: Path | None) -> Change:
+def plan_change(program: Program, entry: ServerEntry, file: Path | None) -> Change:
     """Return the change of the program's configuration. Raises InstallRefused if the file is not readable."""
     path = (file or config_file(program)).expanduser()
     path = path.resolve() if path.exists() else path
@@ -155,10 +157,9 @@ def _plan(program: Program, entry: ServerEntry, file: Path | None) -> Change:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise InstallRefused(f"{path} cannot be read: {error}") from None
-    after = (
-        _edit_toml(path, before, entry) if program == "codex" else _edit_json(program, path, before, entry)
-    )
-    return Change(path, before, after)
+    if program == "codex":
+        return Change(path, before, before, _edit_toml(path, before, entry))
+    return _edit_json(program, path, before, entry)
 
 
 def config_file(program: Program) -> Path:
@@ -181,8 +182,8 @@ def config_file(program: Program) -> Path:
             return Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
 
 
-def _edit_json(program: Program, file: Path, before: str, entry: ServerEntry) -> str:
-    """Return the JSON file with the entry; everything else stays, in its order."""
+def _edit_json(program: Program, file: Path, before: str, entry: ServerEntry) -> Change:
+    """Return the change that adds the entry to a JSON file; everything else stays, in its order."""
     key = "servers" if program == "vscode" else "mcpServers"
     value = {"type": "stdio", **entry.to_dict()} if program in _WITH_TYPE else entry.to_dict()
     by_hand = f"add this under {key!r} yourself: {json.dumps({NAME: value})}"
@@ -194,10 +195,12 @@ def _edit_json(program: Program, file: Path, before: str, entry: ServerEntry) ->
     if not isinstance(servers, dict):
         raise InstallRefused(f"{file} has another form than expected; {by_hand}")
     if cast(dict[str, Any], servers).get(NAME) == value:
-        return before
-    servers[NAME] = value
+        return Change(file, before, before, before)
     indent = re.search(r"^([ \t]+)\S", before, re.MULTILINE)
-    return json.dumps(content, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    write = partial(json.dumps, indent=indent[1] if indent else 2, ensure_ascii=False)
+    formatted = write(content) if before.strip() else ""
+    servers[NAME] = value
+    return Change(file, before, formatted, write(content) + "\n")
 
 
 def _edit_toml(file: Path, before: str, entry: ServerEntry) -> str:
@@ -211,24 +214,32 @@ def _edit_toml(file: Path, before: str, entry: ServerEntry) -> str:
         members = ", ".join(f"{name} = {json.dumps(value)}" for name, value in entry.env.items())
         lines.append(f"env = {{ {members} }}")
     table = "\n".join(lines) + "\n"
-    own = re.compile(rf"^\[{re.escape(_TABLE)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", re.MULTILINE)
+    # with the tables below it, such as the `env` that Codex writes
+    own = re.compile(rf"(?:^\[{re.escape(_TABLE)}[].][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*)+", re.MULTILINE)
     if own.search(before):
         after = own.sub(lambda found: table + ("\n" if found[0].endswith("\n\n") else ""), before, count=1)
     else:
         after = before.rstrip("\n") + ("\n\n" if before.strip() else "") + table
-    if _other_tables(file, before, table) != _other_tables(file, after, table):
+    try:
+        others = _other_tables(before)
+    except tomllib.TOMLDecodeError as error:
+        raise InstallRefused(f"{file} is not TOML ({error}); add this yourself:\n{table}") from None
+    try:
+        is_kept = _other_tables(after) == others
+    except tomllib.TOMLDecodeError:  # the entry is there in another notation
+        is_kept = False
+    if not is_kept:
         raise InstallRefused(f"{file} has another form than expected; add this yourself:\n{table}")
     return after
 
 
-def _other_tables(file: Path, text: str, table: str) -> dict[str, Any]:
-    """Return a TOML file's content without the entry. Raises InstallRefused."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InstallRefused(f"{file} is not TOML ({error}); add this yourself:\n{table}") from None
+def _other_tables(text: str) -> dict[str, Any]:
+    """Return a TOML file's content without the entry. Raises TOMLDecodeError."""
+    content = tomllib.loads(text)
     servers: Any = content.pop("mcp_servers", {})
-    others = {name: each for name, each in servers.items() if name != NAME}
+    if not isinstance(servers, dict):
+        return {**content, "mcp_servers": servers}
+    others = {name: each for name, each in cast(dict[str, Any], servers).items() if name != NAME}
     return {**content, "mcp_servers": others} if others else content
 
 
