@@ -168,6 +168,19 @@ def test_version_is_that_of_package() -> None:
     assert (result.returncode, result.stdout) == (0, f"centgate {version('centgate')}\n")
 
 
+@pytest.mark.parametrize("argument", ["--version", "settings"])
+def test_full_output_is_reported_in_one_line(argument: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [*CENTGATE, argument], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+        )
+
+    assert result.returncode == 1
+    assert result.stderr == b"centgate: the output cannot be written: No space left on device\n"
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize(
     ("command", "name"),

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from errno import ENOSPC
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -380,6 +381,12 @@ def main() -> None:
         if not _may_lack_extra(command) or (error.name or "").startswith("centgate"):
             raise
         sys.exit(f"centgate: {_missing_extra_message(error, command)}")
+    except OSError as error:
+        if error.errno != ENOSPC:
+            raise
+        # what is left of the output would fail again at the interpreter's end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(f"centgate: the output cannot be written: {error.strerror}")
 
 
 def _may_lack_extra(command: str) -> bool:

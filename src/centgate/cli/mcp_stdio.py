@@ -114,7 +114,7 @@ async def _call_tool(api: AsyncCentgate, _context: Context, params: CallToolRequ
     try:
         return _answer_result(await api.call(params.name, params.arguments or {}))
     except NotFound as error:
-        raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:80]!r}: {error}") from error
+        raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; see tools/list") from error
     except NoWallet as error:
         return _error_result(error, f"The call costs {await _price_of(api, params.name)}")
     except BuyerError as error:

@@ -250,7 +250,7 @@ async def test_empty_wallet_is_reported_and_not_charged(
 
 async def test_unknown_tool_is_protocol_error(open_stdio: Open, chain_client: httpx.Client) -> None:
     async with open_stdio(chain_client) as local:
-        with pytest.raises(MCPError, match="no tool 'token-rsik'") as failed:
+        with pytest.raises(MCPError, match="no tool 'token-rsik'; see tools/list") as failed:
             await local.call_tool("token-rsik", {})
 
     assert failed.value.code == -32602

@@ -65,6 +65,50 @@ def test_unknown_function_leaves_flags_unknown():
     assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        CodeFunction(bytes.fromhex("8456cb59"), "", "pure"),  # pause(): a long loop hides what it writes
+        CodeFunction(bytes.fromhex("d0e30db0"), "", "nonpayable"),  # deposit() that costs nothing
+    ],
+    ids=["power that only reads", "free deposit"],
+)
+def test_function_that_cannot_be_honest_leaves_flags_unknown(function: CodeFunction):
+    analysis = replace(analyze_code(code_of("WrappedNative")), opcodes=frozenset())
+    functions = [each for each in analysis.functions if each.selector != function.selector]
+
+    flags = infer_flags(
+        replace(analysis, functions=(*functions, function)), is_proxy=False, powers=infer_powers(analysis)
+    )
+
+    assert infer_flags(analysis, is_proxy=False, powers=()).mintable is False
+    assert flags.mintable is None
+
+
+@pytest.mark.parametrize(
+    ("pushed", "is_account"),
+    [
+        ("73" + "ab" * 20, True),
+        ("72" + "ab" * 19, True),  # an address that begins with a zero byte
+        ("7f" + "ab" * 20 + "00" * 12, True),
+        ("73" + "ff" * 20, False),  # the mask of an address
+        ("7f" + "ab" * 32, False),  # the topic of an event
+        ("7f4e487b71" + "00" * 28, False),  # the selector of an error
+        ("60" + "73" + "61abcd", False),
+    ],
+)
+def test_account_in_code_is_found(pushed: str, is_account: bool):  # noqa: FBT001 - a table of truth
+    assert analyze_code(bytes.fromhex(pushed)).names_account is is_account
+
+
+def test_code_that_names_account_leaves_flags_unknown():
+    analysis = replace(analyze_code(code_of("WrappedNative")), opcodes=frozenset())
+
+    flags = infer_flags(replace(analysis, names_account=True), is_proxy=False, powers=())
+
+    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
+
+
 @pytest.mark.parametrize(("readers", "is_named"), [("a9059cbb", True), ("70a08231", False)])
 def test_pause_requires_read_by_transfers(readers: str, is_named: bool):  # noqa: FBT001 - a table of truth
     pause = CodeFunction(bytes.fromhex("8456cb59"), "", "nonpayable")

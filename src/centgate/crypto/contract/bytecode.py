@@ -111,6 +111,15 @@ def list_opcodes(code: bytes) -> frozenset[int]:
     return frozenset(opcodes)
 
 
+def has_account_constant(code: bytes) -> bool:
+    """Return True if code pushes a number of the length of an address, which is not the mask of one.
+
+    An address with up to five zero bytes at its beginning counts, also one that is shifted within a word.
+    """
+    numbers = (number.to_bytes(32, "big").strip(b"\0") for number in _list_pushed(code[: _code_length(code)]))
+    return any(15 <= len(number) <= 20 and number.strip(b"\xff") for number in numbers)
+
+
 def _iter_opcodes(code: bytes) -> Iterator[int]:
     position = 0
     while position < len(code):

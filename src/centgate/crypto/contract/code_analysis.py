@@ -10,7 +10,7 @@ from typing import Literal
 
 import evmole
 
-from centgate.crypto.contract.bytecode import list_opcodes
+from centgate.crypto.contract.bytecode import has_account_constant, list_opcodes
 
 Mutability = Literal["pure", "view", "nonpayable", "payable"]
 
@@ -64,6 +64,8 @@ class CodeAnalysis:
     storage: tuple[StorageVariable, ...]
     opcodes: frozenset[int] = frozenset()
     """Opcodes of the code, without push data."""
+    names_account: bool = False
+    """True if the code holds the address of an account, as far as it is not computed."""
     compiler: str | None = None
     """Version of the Solidity compiler, such as `0.8.24`, from the metadata after the code; None without."""
 
@@ -98,7 +100,13 @@ def analyze_code(code: bytes) -> CodeAnalysis:
         )
         for each in (info.storage or [])[:MAX_FUNCTIONS]
     ]
-    return CodeAnalysis(tuple(functions), tuple(storage), list_opcodes(code), _compiler_version(code))
+    return CodeAnalysis(
+        tuple(functions),
+        tuple(storage),
+        list_opcodes(code),
+        has_account_constant(code),
+        _compiler_version(code),
+    )
 
 
 def _compiler_version(code: bytes) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
+from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
 from centgate.crypto.token.security import TokenFlags
 
 PowerKind = Literal["mint", "pause", "blacklist", "change_taxes", "change_limits", "take_balances", "upgrade"]
@@ -78,13 +78,29 @@ _HARMLESS = _TRANSFERS | frozenset(
         function_selector,
         (
             *("approve(address,uint256)", "increaseAllowance(address,uint256)"),
-            *("decreaseAllowance(address,uint256)", "deposit()", "withdraw(uint256)", "burn(uint256)"),
+            *("decreaseAllowance(address,uint256)", "withdraw(uint256)", "burn(uint256)"),
             *("burnFrom(address,uint256)", "transferOwnership(address)", "renounceOwnership()"),
             "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
         ),
     )
 )
-"""Functions that change the caller's own state, or only the owner; `deposit()` pays for what it creates."""
+"""Functions that change the caller's own state, or only the owner."""
+_DEPOSIT = function_selector("deposit()")
+_GETTERS = (
+    frozenset({_BALANCE, _SUPPLY})
+    | _OWNER_GETTERS
+    | frozenset(
+        map(
+            function_selector,
+            (
+                *("name()", "symbol()", "decimals()", "allowance(address,address)", "version()"),
+                *("nonces(address)", "DOMAIN_SEPARATOR()", "PERMIT_TYPEHASH()", "eip712Domain()"),
+                *("cap()", "supportsInterface(bytes4)"),
+            ),
+        )
+    )
+)
+"""Functions that read. Others may write where the analysis does not follow the code, as behind long loops."""
 _DELEGATING = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 _CALLING = frozenset({0xF1, 0xFA}) | _DELEGATING  # CALL, STATICCALL
 _CREATING = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
@@ -176,15 +192,23 @@ def infer_flags(analysis: CodeAnalysis, *, is_proxy: bool, powers: tuple[Contrac
 def _has_plain_transfers(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
     """True if transfers depend on balances and allowances alone, and no other function changes these.
 
-    Functions that change state must all be known ones, and no other contract may be called by a transfer:
-    code may compute slots in ways that the analysis does not follow.
+    Functions must all be known ones, and no other contract may be called by a transfer: code may compute
+    slots in ways that the analysis does not follow. No account may be named: transfers could spare it.
     """
     if _calls_others(analysis, opcodes) or not analysis.selectors >= {_BALANCE, _SUPPLY, *_TRANSFERS}:
         return False
-    if any(each.changes_state and each.selector not in _HARMLESS for each in analysis.functions):
+    if analysis.names_account or not all(map(_is_harmless, analysis.functions)):
         return False
     read = [each for each in analysis.storage if _TRANSFERS & each.readers]
     return any(_BALANCE in each.readers for each in read) and all(map(_is_own_entry, read))
+
+
+def _is_harmless(function: CodeFunction) -> bool:
+    """True for known functions that only read, or change the caller's own state; a deposit is to be paid."""
+    if function.selector == _DEPOSIT:
+        return function.mutability == "payable"
+    known = _HARMLESS if function.changes_state else _GETTERS
+    return function.selector in known
 
 
 def _calls_others(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
