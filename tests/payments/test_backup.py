@@ -129,10 +129,13 @@ def test_failed_backup_is_explained(tmp_path: Path) -> None:
     missing = back_up(f"sqlite:///{tmp_path / 'nowhere.db'}", tmp_path / "copy.db")
     (tmp_path / "there.db").touch()
     exists = back_up(f"sqlite:///{tmp_path / 'there.db'}", tmp_path / "there.db")
+    elsewhere = back_up(f"sqlite:///{tmp_path / 'there.db'}", tmp_path / "nowhere" / "copy.db")
     postgres = back_up("postgresql://centgate@127.0.0.1/centgate", tmp_path / "copy.db")
 
     assert (missing.exit_code, exists.exit_code, postgres.exit_code) == (1, 1, 2)
     assert "there is no journal at" in missing.output
     assert "exists already" in exists.output
+    assert elsewhere.exit_code == 1
+    assert f"{tmp_path / 'nowhere' / 'copy.db'} cannot be written: No such file" in elsewhere.output
     assert "pg_dump" in postgres.output
     assert not (tmp_path / "copy.db").exists()

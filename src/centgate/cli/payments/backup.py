@@ -18,8 +18,11 @@ def write_backup(file: Path) -> ExitCode:
         return 2
     try:
         written = back_up_sqlite(url, file)
-    except (BackupFailed, OSError, sqlite3.Error) as error:
+    except (BackupFailed, sqlite3.Error) as error:
         print_message(f"no backup was written: {error}")
+        return 1
+    except OSError as error:
+        print_message(f"no backup was written: {file} cannot be written: {error.strerror}")
         return 1
     print(f"{written.file}: {written.payments:,} payments, {written.bytes / 1e6:,.1f} MB")
     return 0
