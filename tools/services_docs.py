@@ -156,7 +156,8 @@ TOKEN_LIMITS = (
     "Pools that are not of a listed exchange, or have hooks or fees that are not listed, are not read; of "
     "very many pools those 24 are that hold most of the other token, and all of Uniswap v4.",
     "Branches that a selector does not show, such as a special amount or a computed account in a transfer, "
-    "stay unseen in bytecode; so does a second account that may use a power beside the owner, if the code reads both.",
+    "stay unseen in bytecode; so does a second account that may use a power beside the owner, if the code "
+    "reads both.",
     "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
     "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
     "Wallets that hold shares of the liquidity count as one hand, as one person can have many; "
