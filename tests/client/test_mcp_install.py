@@ -121,6 +121,14 @@ def test_lines_that_only_change_their_form_are_not_shown(tmp_path: Path, indent:
     assert '+    "centgate": {' in change.diff
 
 
+@pytest.mark.parametrize(("program", "content"), [("cursor", '{"a": 1}'), ("codex", "a = 1\n")])
+def test_byte_order_mark_is_no_syntax_error(tmp_path: Path, program: Program, content: str) -> None:
+    change = plan(program, "\ufeff" + content, tmp_path)
+
+    assert change.after[0] == content[0]
+    assert '"centgate"' in change.after
+
+
 def test_private_file_stays_private_while_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")

@@ -154,7 +154,8 @@ def plan_change(program: Program, entry: ServerEntry, file: Path | None) -> Chan
     path = (file or config_file(program)).expanduser()
     path = path.resolve() if path.exists() else path
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        # some editors begin a file with a byte order mark, which neither parser takes
+        before = path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise InstallRefused(f"{path} cannot be read: {error}") from None
     if program == "codex":
