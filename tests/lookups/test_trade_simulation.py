@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from tampering_proxy import Interceptor, rpc_error, start_proxy
 
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.trade_result import CODE_REFUSED
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
@@ -42,6 +43,8 @@ from centgate.settings import ProviderSettings, Settings
 CASE_BY_NAME = {case.name: case for case in CASES}
 ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked after some blocks"}
 """Cases of `make test`: each needs another part of the rules."""
+NO_POOL = "0x" + "12" * 20
+"""Address of a pool in which nobody can buy."""
 
 
 @dataclass
@@ -234,12 +237,25 @@ async def test_v4_pool_is_tried_behind_many_others(market: ServedWorld):
 @pytest.mark.extended
 async def test_narrow_v4_pool_does_not_clear_a_trap(market: ServedWorld):
     world = market.world
-    token, trap = market.token("revert on sale")
+    # a token of its own: other tests spend what the owner has of the shared one
+    token, trap = world.add(replace(CASE_BY_NAME["revert on sale"], name="beside a narrow pool"))
     narrow = world.open_narrow_v4_pool(token)
 
     found = await simulate(market.url, token, [trap, narrow])
+    behind = await simulate(market.url, token, [replace(trap, address=NO_POOL), trap, narrow])
 
     assert (found.honeypot, found.pair_address) == (True, trap.address), found
+    # no holder is known, as nobody bought in the first pool
+    assert (behind.honeypot, behind.pair_address) == (None, trap.address), behind
+
+
+@pytest.mark.extended
+async def test_sender_counts_in_pool_behind_one_without_purchase(market: ServedWorld):
+    token, pool = market.token("sells without code if others send")
+
+    found = await simulate(market.url, token, [replace(pool, address=NO_POOL), pool])
+
+    assert (found.honeypot, found.explanation) == (None, CODE_REFUSED), found
 
 
 @pytest.mark.extended

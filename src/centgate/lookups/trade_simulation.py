@@ -202,7 +202,8 @@ class _TradeSimulation:
     def _summarise(self, trades: _NewAccountTrades, holders: Sequence[HolderProbe]) -> Simulation:
         """Summarise the deepest pool that has a verdict, else the deepest that is not empty.
 
-        Holders count where they were tried, and for a pool that stands in for one where nobody could buy.
+        Holders and the sender count where they were tried, and for a pool that stands in for one where nobody
+        could buy.
         """
         purchases = trades.purchases
         if not any(purchases) and trades.origin is None and not holders:
@@ -211,16 +212,16 @@ class _TradeSimulation:
         is_pair = self.pools[0].kind == "v2"
         priced = [each.priced_by(first.small if first else None, is_pair=is_pair) for each in holders]
         simulations: list[Simulation] = []
+        deepest = next((number for number, each in enumerate(purchases) if each and each.has_bought), 0)
 
         def judge(number: int) -> Simulation:
-            is_first = number == 0
-            stands_in = not any(each is not None and each.has_bought for each in purchases[:number])
+            counts = number <= deepest
             probes = TradeProbes(
                 self.pools[number],
                 purchases[number],
-                trades.origin if is_first else None,
-                priced if is_first or stands_in else (),
-                by_contract=trades.by_contract if is_first else None,
+                trades.origin if counts else None,
+                priced if counts else (),
+                by_contract=trades.by_contract if number == 0 else None,
             )
             return summarise_trades(probes)
 
@@ -228,9 +229,9 @@ class _TradeSimulation:
             simulation, purchase = judge(number), purchases[number]
             # a pool that sells and does not buy back is not outweighed by a smaller one that does
             if purchase is not None and purchase.has_bought:
-                is_cleared = number > 0 and simulation.honeypot is False and first and first.has_bought
+                is_cleared = number != deepest and simulation.honeypot is False
                 # nor by one of v4, of which a narrow range makes any depth for little money
-                return _choose_worse(judge(0), simulation) if is_cleared else simulation
+                return _choose_worse(judge(deepest), simulation) if is_cleared else simulation
             simulations.append(simulation)
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
