@@ -167,6 +167,14 @@ def test_tables_below_the_entry_are_replaced_with_it(tmp_path: Path, own: str) -
     assert servers["centgate"] == {"command": "centgate", "args": ["mcp"]}
 
 
+def test_comment_above_next_table_is_kept(tmp_path: Path) -> None:
+    rest = '\n# the tracker: ask Ann for its token\n\n[mcp_servers.other]\ncommand = "other"\n'
+
+    change = plan("codex", f'[mcp_servers.centgate]\ncommand = "old"\n{rest}', tmp_path)
+
+    assert change.after == f'[mcp_servers.centgate]\ncommand = "centgate"\nargs = ["mcp"]\n{rest}'
+
+
 @pytest.mark.parametrize(
     "content", ['mcp_servers = { centgate = { command = "x" } }', "mcp_servers = 5", "[[mcp_servers]]"]
 )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -218,7 +219,7 @@ def _edit_toml(file: Path, before: str, entry: ServerEntry) -> str:
     # with the tables below it, such as the `env` that Codex writes
     own = re.compile(rf"(?:^\[{re.escape(_TABLE)}[].][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*)+", re.MULTILINE)
     if own.search(before):
-        after = own.sub(lambda found: table + ("\n" if found[0].endswith("\n\n") else ""), before, count=1)
+        after = own.sub(lambda found: table + _trailing_comments(found[0]), before, count=1)
     else:
         after = before.rstrip("\n") + ("\n\n" if before.strip() else "") + table
     try:
@@ -232,6 +233,13 @@ def _edit_toml(file: Path, before: str, entry: ServerEntry) -> str:
     if not is_kept:
         raise InstallRefused(f"{file} has another form than expected; add this yourself:\n{table}")
     return after
+
+
+def _trailing_comments(tables: str) -> str:
+    """Return the blank lines and comments at the end, which may belong to the next table."""
+    lines = tables.splitlines(keepends=True)
+    own = list(dropwhile(lambda line: not line.strip() or line.startswith("#"), reversed(lines)))
+    return "".join(lines[len(own) :])
 
 
 def _other_tables(text: str) -> dict[str, Any]:
