@@ -26,7 +26,7 @@ ExportEntry = dict[str, str | int | bool | None]
 ExportFormat = Literal["csv", "jsonl"]
 
 # first characters that make a spreadsheet treat a text as a formula
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 
 
 def format_dollars_cell(amount: int, network: str) -> str:
@@ -145,8 +145,9 @@ def _iso_or_none(seconds: float | None) -> str | None:
 
 
 def _format_cell(value: str | int | bool | None) -> str:  # noqa: FBT001 - one of the values of an entry
-    """Format a value for a spreadsheet; untrusted text never becomes a formula."""
+    """Format a value for a spreadsheet; untrusted text never becomes a formula, nor ends its row."""
     if isinstance(value, bool):
         return str(value).lower()
-    text = "" if value is None else str(value)
+    # the writer of Python before 3.13 does not quote a carriage return
+    text = "".join(each if each.isprintable() else "\ufffd" for each in str("" if value is None else value))
     return f"'{text}" if text.startswith(_FORMULA) else text
