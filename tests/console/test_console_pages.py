@@ -16,6 +16,7 @@ from databases import create_sqlite
 from journal_rows import insert_rows, payment_row, refund_row
 from pydantic import SecretStr
 
+from centgate.console.formats import show_origin
 from centgate.console.overview import CHART_DAYS, TODAY_TTL
 from centgate.console.provider_metrics import MetricsHistory, MetricsReading, parse_metrics
 from centgate.payments.daily_totals import DAY_SECONDS
@@ -323,6 +324,10 @@ def test_directories_page_shows_offers(console_settings: Settings) -> None:
 
     assert "https://api.shop.example/" in html
     assert html.count(" UTC</td>") == len(served.console.routes)  # each signed offer has an end
+
+
+def test_origin_of_ipv6_address_has_brackets() -> None:
+    assert show_origin("https://user:key@[::1]:8545/key") == "https://[::1]:8545"
 
 
 def test_unknown_page_is_404(console: ServedConsole) -> None:

@@ -60,7 +60,8 @@ def show_origin(url: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return HIDDEN
-    return f"{parts.scheme}://{parts.hostname}{port}"
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
