@@ -121,6 +121,15 @@ def test_redeemable_payment_is_not_refunded(console_settings: Settings, console:
     assert "redeemable" in operator.get(path).text
 
 
+def test_refund_that_is_not_due_is_explained(console_settings: Settings, operator: Operator) -> None:
+    row = payment_row(1, created_at=time.time() - 60)
+    insert_payments(console_settings, row)
+
+    answer = operator.send(f"/payments/{row['payer']}:{row['nonce']}/refund", **refund_fields(row))
+
+    assert "no refund is due: the payment is delivered. Nothing.</p>" in answer.text
+
+
 def test_open_payments_are_reconciled(settings: Settings) -> None:
     row = payment_row(
         1, "settling", created_at=time.time() - 600, network=settings.network, asset=settings.token.address

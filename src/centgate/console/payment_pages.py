@@ -133,9 +133,10 @@ async def enter_refund(
     result = refused.message if refused else describe_recorded_refund(transaction, unchecked=unchecked)
     await console.record_action("refund", request, result, subject=payment_reference(record))
     if refused:
+        reason = refused.message.removesuffix(".")
         hint = ". Tick the box to record it without this check" if refused.can_be_unchecked else ""
         return await _render_payment(
-            console, request, session, reference, f"Nothing was recorded: {refused.message}{hint}."
+            console, request, session, reference, f"Nothing was recorded: {reason}{hint}."
         )
     session.notice = f"The refund in {transaction} was recorded."
     return redirect(payment_path(record))
