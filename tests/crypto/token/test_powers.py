@@ -94,6 +94,7 @@ def test_function_that_cannot_be_honest_leaves_flags_unknown(function: CodeFunct
         ("73" + "ff" * 20, False),  # the mask of an address
         ("7f" + "ab" * 32, False),  # the topic of an event
         ("7f4e487b71" + "00" * 28, False),  # the selector of an error
+        ("73" + b"Insufficient balance".hex(), False),
         ("60" + "73" + "61abcd", False),
     ],
 )

@@ -114,10 +114,15 @@ def list_opcodes(code: bytes) -> frozenset[int]:
 def has_account_constant(code: bytes) -> bool:
     """Return True if code pushes a number of the length of an address, which is not the mask of one.
 
-    An address with up to five zero bytes at its beginning counts, also one that is shifted within a word.
+    An address with up to five zero bytes at its beginning counts, also one that is shifted within a word; a
+    text does not, such as the reason of an error.
     """
     numbers = (number.to_bytes(32, "big").strip(b"\0") for number in _list_pushed(code[: _code_length(code)]))
-    return any(15 <= len(number) <= 20 and number.strip(b"\xff") for number in numbers)
+    return any(15 <= len(each) <= 20 and each.strip(b"\xff") and not _is_text(each) for each in numbers)
+
+
+def _is_text(data: bytes) -> bool:
+    return data.isascii() and data.decode("ascii").isprintable()
 
 
 def _iter_opcodes(code: bytes) -> Iterator[int]:
