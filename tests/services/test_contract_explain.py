@@ -686,7 +686,7 @@ def test_unknown_creation_is_reported(world: World, buy: Any):
     assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
 
 
-def test_admin_without_owner_cannot_upgrade(world: World, buy: Any):
+def test_admin_without_owner_leaves_upgradeability_unknown(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.node.slots[CONTRACT, ADMIN_SLOT] = encode_address(ADMIN)
     world.node.codes[ADMIN] = PLAIN + function_selector("upgrade(address,address)").hex()
@@ -694,9 +694,10 @@ def test_admin_without_owner_cannot_upgrade(world: World, buy: Any):
 
     data = valid_data(buy())
 
-    assert data["proxy"]["upgrade"] == {"possible": False, "byAddress": None, "byKind": None}
+    assert data["proxy"]["upgrade"] == {"possible": None, "byAddress": None, "byKind": None}
     assert data["proxy"]["evidence"][-1]["value"] == "0x" + "0" * 40
     assert has_warning(data, "whose owner() is a burn address")
+    assert has_warning(data, "whether the code behind this proxy can be changed, and by whom, is not known")
 
 
 def test_number_of_implementations_is_limited(world: World, buy: Any):

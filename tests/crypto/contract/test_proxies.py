@@ -326,12 +326,13 @@ def test_admin_contract_is_returned_with_owner():
 
 @pytest.mark.parametrize("slot", [IMPLEMENTATION_SLOT, ZEPPELIN_SLOT])
 @pytest.mark.parametrize("burned", [ZERO[:-1] + "1", ZERO[:-4] + "dead", "0x" + "dead" * 10])
-def test_burned_admin_means_not_upgradeable(slot: str, burned: str):
+def test_burned_admin_leaves_upgradeability_unknown(slot: str, burned: str):
     admin = ADMIN_SLOT if slot == IMPLEMENTATION_SLOT else ZEPPELIN_ADMIN_SLOT
     found = build_proxy(slot, **{admin: encode_address(burned)}).classify()
 
-    assert (found.upgradeable, found.upgrader) == (False, None)
-    assert any(f"its admin is a burn address ({burned})" in note for note in found.notes)
+    # the code may obey an account that it keeps elsewhere
+    assert (found.upgradeable, found.upgrader) == (None, None)
+    assert any(f"stores is a burn address ({burned})" in note for note in found.notes)
     assert found.evidence[-1].value == "0x" + encode_address(burned).hex()
 
 
@@ -346,14 +347,14 @@ def test_low_address_contract_can_be_admin():
 
 
 @pytest.mark.parametrize("owner", [ZERO, ZERO[:-4] + "dead"])
-def test_proxy_admin_without_owner_means_not_upgradeable(owner: str):
+def test_proxy_admin_without_owner_leaves_upgradeability_unknown(owner: str):
     world = build_proxy(IMPLEMENTATION_SLOT, **{ADMIN_SLOT: encode_address(ADMIN)})
     world.codes[ADMIN] = PLAIN + function_selector("upgradeAndCall(address,address,bytes)")
     world.answers[ADMIN, OWNER_CALL] = encode_address(owner)
 
     found = world.classify()
 
-    assert (found.upgradeable, found.upgrader) == (False, None)
+    assert (found.upgradeable, found.upgrader) == (None, None)
     assert any(f"whose owner() is a burn address ({owner})" in note for note in found.notes)
     assert found.evidence[-1].value == owner
 
@@ -422,15 +423,15 @@ def test_owner_of_upgradeable_beacon_controls_its_proxies():
     assert any("the beacon: a single wallet" in note for note in found.notes)
 
 
-def test_beacon_with_burned_owner_is_not_upgradeable():
+def test_burned_owner_of_beacon_leaves_upgradeability_unknown():
     world = build_beacon_proxy(UPGRADING)
     world.answers[BEACON, OWNER_CALL] = encode_address(ZERO)
 
     found = world.classify()
 
-    assert (found.upgradeable, found.upgrader) == (False, None)
+    assert (found.upgradeable, found.upgrader) == (None, None)
     assert found.evidence[-1].value == ZERO
-    assert any("its owner() is a burn address" in note for note in found.notes)
+    assert any("by the owner() of the beacon, a burn address" in note for note in found.notes)
 
 
 def test_beacon_of_unknown_owner_is_upgradeable():
@@ -473,6 +474,21 @@ def test_diamond_with_cut_is_upgradeable_by_owner():
     found = world.classify()
 
     assert (found.upgradeable, found.upgrader) == (True, OWNED)
+    assert any("as it says itself" in note for note in found.notes)
+
+
+def test_burned_owner_of_diamond_leaves_upgradeability_unknown():
+    world = World({ME: DELEGATING, LOGIC: PLAIN})
+    world.answers = {
+        (ME, FACETS_CALL): encode_addresses(LOGIC),
+        (ME, CUT_FACET_CALL): encode_address(LOGIC),
+        (ME, OWNER_CALL): encode_address(ZERO),
+    }
+
+    found = world.classify()
+
+    assert (found.upgradeable, found.upgrader) == (None, None)
+    assert any("by the owner() of the diamond, a burn address" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
@@ -511,6 +527,7 @@ def test_delegating_contract_that_names_implementation_is_proxy(hint: str):
     found = World({ME: DELEGATING, LOGIC: PLAIN}, answers={(ME, hint): encode_address(LOGIC)}).classify()
 
     assert (found.is_proxy, found.kind, found.implementations) == (True, "other", (LOGIC,))
+    assert any("as it says itself" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("code", "verdict"), [(PLAIN, False), (CREATING, None)])

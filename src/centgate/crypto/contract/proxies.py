@@ -509,8 +509,8 @@ def _add_admin(state: ChainState, finding: AccountFinding, admin: str) -> Accoun
     """Add the admin that a proxy stores in a slot."""
     kind = state.account_kind(admin)
     if state.is_burn_address(admin):
-        note = f"its admin is a burn address ({admin}), so no admin can change its code"
-        return _add_self_upgrade_or_none(state, replace(finding, notes=(*finding.notes, note)))
+        note = f"the admin that it stores is a burn address ({admin}), which cannot change its code"
+        return _add_upgrade_without_admin(state, replace(finding, notes=(*finding.notes, note)))
     if kind in ("wallet", "delegated_wallet"):
         note = f"its code can be changed at any time by a single wallet, {admin}"
         return replace(finding, upgradeable=True, upgrader=admin, notes=(*finding.notes, note))
@@ -527,13 +527,13 @@ def _add_admin(state: ChainState, finding: AccountFinding, admin: str) -> Accoun
 def _add_ownerless_admin(
     state: ChainState, finding: AccountFinding, admin: str, owner: str
 ) -> AccountFinding:
-    """Add an admin contract without an owner: only for a ProxyAdmin this rules out an upgrade."""
+    """Add an admin contract that names no owner, by whom a ProxyAdmin would upgrade its proxies."""
     if _has_function(state.codes.get(admin, b""), _ADMIN_UPGRADE_FUNCTIONS):
         note = (
-            f"its code cannot be changed by its admin {admin}, a contract whose owner() is a burn address "
-            f"({owner})"
+            f"its admin {admin} is a contract whose owner() is a burn address ({owner}): as a ProxyAdmin it "
+            "cannot change the code"
         )
-        return _add_self_upgrade_or_none(state, replace(finding, notes=(*finding.notes, note)))
+        return _add_upgrade_without_admin(state, replace(finding, notes=(*finding.notes, note)))
     note = (
         f"its code can be changed by its admin {admin} alone, a contract whose owner() is a burn address "
         f"({owner}): whether any account can make it do that is not known"
@@ -541,11 +541,12 @@ def _add_ownerless_admin(
     return replace(finding, notes=(*finding.notes, note))
 
 
-def _add_self_upgrade_or_none(state: ChainState, finding: AccountFinding) -> AccountFinding:
-    """Finish a proxy that no admin can change; its implementation may still be able to upgrade it."""
-    if _can_implementation_upgrade(state, finding):
-        return _add_self_upgrade(state, finding)
-    return replace(finding, upgradeable=False)
+def _add_upgrade_without_admin(state: ChainState, finding: AccountFinding) -> AccountFinding:
+    """Finish a proxy that its admin cannot change; its implementation may be able to upgrade it.
+
+    Anyone can deploy a proxy that stores such an admin and obeys another account, so nothing is ruled out.
+    """
+    return _add_self_upgrade(state, finding) if _can_implementation_upgrade(state, finding) else finding
 
 
 def _classify_diamond(state: ChainState) -> AccountFinding | None:
@@ -556,7 +557,10 @@ def _classify_diamond(state: ChainState) -> AccountFinding | None:
         return None
     call = AccountEvidence("rpc", f"call {FACETS_CALL}", f"{len(addresses)} addresses")
     more = _count_facets(state) - MAX_FACETS
-    notes = (f"it lists {more} more facets, which were not checked",) if more > 0 else ()
+    notes = (
+        "it runs the code of these facets as it says itself (EIP-2535), so it may run other code",
+        *((f"it lists {more} more facets, which were not checked",) if more > 0 else ()),
+    )
     finding = AccountFinding(
         "contract", is_proxy=True, kind="eip2535", implementations=with_code, evidence=(call,), notes=notes
     )
@@ -577,9 +581,10 @@ def _add_owner(state: ChainState, finding: AccountFinding, address: str, label: 
         return replace(finding, notes=(*finding.notes, note))
     evidence = AccountEvidence("rpc", f"call {OWNER_CALL} of {address}", owner)
     if state.is_burn_address(owner):
-        note = f"its code cannot be changed through {label}: its owner() is a burn address ({owner})"
+        # whom the code obeys may be another account than the one that it names
+        note = f"its code cannot be changed by the owner() of {label}, a burn address ({owner})"
         return replace(
-            finding, upgradeable=False, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)
+            finding, upgradeable=None, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)
         )
     single = "a single wallet, " if state.account_kind(owner) in ("wallet", "delegated_wallet") else ""
     note = f"its code can be changed by the owner() of {label}: {single}{owner}"
@@ -599,8 +604,9 @@ def _classify_by_getter(state: ChainState) -> AccountFinding | None:
     if has_create(state.code or b""):
         note = f"it returns {target} as {hint} but also creates contracts: it may be a proxy or a factory"
         return AccountFinding("contract", is_proxy=None, evidence=evidence, notes=(note,))
+    note = f"it runs the code of {target} as it says itself ({hint}), so it may run other code"
     return AccountFinding(
-        "contract", is_proxy=True, kind="other", implementations=(target,), evidence=evidence
+        "contract", is_proxy=True, kind="other", implementations=(target,), evidence=evidence, notes=(note,)
     )
 
 
