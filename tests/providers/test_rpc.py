@@ -945,6 +945,21 @@ async def test_unrequested_logs_are_omitted(node: str, upstreams: FakeUpstreams,
     assert rpc.trace.warnings == []
 
 
+async def test_logs_removed_by_reorganisation_are_omitted(upstreams: FakeUpstreams, tmp_path: Path):
+    body = load_body("json_rpc_approvals", "approvals")
+    removed = [{**each, "removed": True} for each in body["result"]]
+    mixed = serve_body(upstreams, "mixed", {**body, "result": [*body["result"], *removed]})
+    gone = serve_body(upstreams, "gone", {**body, "result": removed})
+
+    async with open_rpc(tmp_path, mixed, chain=1) as rpc:
+        kept = await rpc.event_logs(1, [], to_block=30_000_000, blocks=10)
+    async with open_rpc(tmp_path, gone, chain=1) as rpc:
+        none = await rpc.event_logs(1, [], to_block=30_000_000, blocks=10)
+
+    assert [len(logs.entries) for logs in (kept, none)] == [len(body["result"]), 0]
+    assert [logs.unread for logs in (kept, none)] == [0, 0]
+
+
 async def test_only_logs_in_unknown_format_are_failure(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     bad = serve_body(upstreams, "bad", {"id": 0, "result": [{"topics": None}, 7]})
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from centgate.coercion import from_unix_seconds
+from centgate.coercion import from_unix_seconds, get_path
 from centgate.crypto.event_logs import (
     EventLog,
     EventLogs,
@@ -438,7 +438,9 @@ class _LogRange:
 async def _read_log_range(
     chain_id: int, topics: TopicFilter, floor: int, end: int, address: str | None, node: RpcNode
 ) -> _LogRange:
-    entries, start = await node.get_logs(list(topics), floor, end, address=address)
+    returned, start = await node.get_logs(list(topics), floor, end, address=address)
+    # what a reorganisation took out of the chain did not happen
+    entries = [entry for entry in returned if get_path(entry, "removed") is not True]
     parsed = [log for entry in entries if (log := parse_event_log(entry, chain_id))]
     if entries and not parsed:
         raise ValueError("no event log in a known format")
