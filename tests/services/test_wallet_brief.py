@@ -189,7 +189,7 @@ class Node:
         self.sanctioned = 0
         self.has_calls = True
         self.height = 60_000
-        self.balances: dict[str, int] = {}
+        self.balances: dict[str, int | None] = {}
         self.names: dict[str, tuple[str, str, int]] = {}
         self.logs: list[dict[str, Any]] = []
         self.gives_logs = True
@@ -229,7 +229,9 @@ class Node:
         if token == MULTICALL:
             return "0x"
         if data.startswith("0x70a08231"):
-            return "0x" + encode_word(self.balances.get(token, 0))
+            if (balance := self.balances.get(token, 0)) is None:
+                raise MethodError("execution reverted")
+            return "0x" + encode_word(balance)
         if data.startswith("0xdf592f7d"):
             return "0x" + encode_word(self.sanctioned)
         if token not in self.names:
@@ -613,6 +615,24 @@ def test_bsc_is_read_from_chain_with_coverage(
     assert ["blocks 55001 to 60000" in warning for warning in partial] == [True, True]
     assert nameless.startswith("1 tokens have neither a known name nor a symbol")
     assert provider_statuses(answer)["blockscout"] == "unconfigured"
+
+
+def test_tokens_that_were_not_read_are_warned_of(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    node = Node(upstreams)
+    node.balances = {USDC[56]: None, GEM: 10**18}
+    node.add_transfer(GEM, FRIEND, WALLET, 10**18, block=59_000)
+    for number in range(102):
+        node.add_transfer(f"0x{number + 0x10000:040x}", FRIEND, WALLET, 1, block=59_001)
+    serve_prices(upstreams, {}, chain=SLUGS[56])
+    client = api(configure_sources(upstreams, settings, "rpc", "defillama"))
+
+    answer = buy_brief(client, 56)
+
+    assert answer["data"]["tokenBalances"] == []
+    assert "the balances of 3 tokens were not read: those that moved longest ago" in answer["warnings"]
+    assert "the balances of 1 tokens could not be read from the chain" in answer["warnings"]
 
 
 @pytest.mark.extended

@@ -47,10 +47,8 @@ class OnchainWallet:
         logs = recent.logs if isinstance(recent, _RecentLogs) else ()
         moved_tokens = dict.fromkeys(log.address for log in reversed(logs))
         known_tokens = KNOWN_TOKENS.get(self._chain_id, {})
-        tokens = [
-            *known_tokens,
-            *[token for token in moved_tokens if token not in known_tokens][:MAX_MOVED_TOKENS],
-        ]
+        others = [token for token in moved_tokens if token not in known_tokens]
+        tokens = [*known_tokens, *others[:MAX_MOVED_TOKENS]]
         calls = [erc20.balance_of_call(token, self._wallet) for token in tokens]
         balances = [
             erc20.decode_uint(returned) for returned in await self._rpc.call_contracts(self._chain_id, calls)
@@ -63,6 +61,13 @@ class OnchainWallet:
         self._rpc.trace.add_warning(
             f"coverage is partial: tokens were read from the chain itself, those of a built-in list{note}"
         )
+        # anyone can send a wallet hundreds of tokens to hide another behind them
+        if (left_out := len(others) - MAX_MOVED_TOKENS) > 0:
+            self._rpc.trace.add_warning(
+                f"the balances of {left_out} tokens were not read: those that moved longest ago"
+            )
+        if unread := balances.count(None):
+            self._rpc.trace.add_warning(f"the balances of {unread} tokens could not be read from the chain")
         return [
             Holding(Token(token), balance) for token, balance in zip(tokens, balances, strict=True) if balance
         ]
