@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -14,15 +14,16 @@ from lookups.token_cases import CASES
 from lookups.token_world import WETH, TokenWorld, create_world
 from tampering_proxy import rpc_error, start_proxy
 
+from centgate.crypto.token.chain_pools import PoolKey
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
 from centgate.errors import NoData, ProviderFailure
-from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
+from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence, read_locked_shares
 from centgate.lookups.trade_pools import identify_pools
 from centgate.provider import RequestTrace
 from centgate.providers.bytecode import BytecodeAnalyzer
-from centgate.providers.rpc import Rpc
+from centgate.providers.rpc import ContractCall, Rpc
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings
@@ -156,6 +157,34 @@ async def test_pool_known_to_index_alone_is_identified(tokens: ServedTokens):
     assert [(key.kind, key.address, key.token0, key.token1) for key in found] == [
         ("v2", pool.address, pool.token0, pool.token1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("exchange", "burned", "is_believed"),
+    [
+        ("Uniswap v2", 50, True),
+        ("a pair with the interface of Uniswap v2", 49, True),
+        ("a pair with the interface of Uniswap v2", 50, False),
+    ],
+)
+async def test_pair_of_unknown_exchange_proves_no_lock(
+    monkeypatch: pytest.MonkeyPatch, exchange: str, burned: int, *, is_believed: bool
+):
+    """Its code can tell any share, and only a low one counts."""
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}")
+    pair = PoolKey("v2", "0x" + "a" * 40, WETH, "0x" + "f" * 40, exchange, None)
+
+    async def answer(_chain: int, calls: Sequence[ContractCall]) -> list[bytes]:
+        balances = [burned if call.data.hex().endswith("dead") else 0 for call in calls[1:]]
+        return [units.to_bytes(32) for units in (100, *balances)]
+
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        monkeypatch.setattr(rpc, "call_contracts", answer)
+        found = await read_locked_shares(rpc, CHAIN_ID, pair)
+
+    assert (found and [holder.percent for holder in found]) == ([burned] if is_believed else None)
+    assert bool(rpc.trace.warnings) != is_believed
 
 
 @pytest.mark.extended

@@ -15,6 +15,7 @@ from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.evidence import MissingReason
+from centgate.crypto.token.exchange_tables import EXCHANGES
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.powers import ContractPower
@@ -32,6 +33,8 @@ from centgate.providers.rpc import Rpc
 
 BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
 """Addresses to which shares of a pair are sent for good."""
+CLEARING_PERCENT = 50
+"""Percent of locked shares from which a token is cleared of a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,9 @@ async def _read_trades(
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:
     """Return the burn addresses and verified lockers that hold shares of a pair, in percent of all shares.
 
-    None for pools whose liquidity has no such shares, or if one of the numbers is not known.
+    None for pools whose liquidity has no such shares, or if one of the numbers is not known; also, with a
+    warning, if a pair of an unknown exchange, whose code can claim anything, calls enough of it locked to
+    clear the token.
     """
     if pool.kind not in ("v2", "solidly"):
         return None
@@ -156,8 +161,16 @@ async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Ho
     total, *balances = [erc20.decode_uint(answer) for answer in returned]
     if not total or None in balances:
         return None
-    return tuple(
+    holders = tuple(
         Holder(address, None, contract=None, locked=None, percent=round(100 * balance / total, 6))
         for address, balance in zip(addresses, balances, strict=True)
         if balance and balance <= total
     )
+    is_known = any(pool.exchange == each.name for each in EXCHANGES[well_known_chain(chain_id)])
+    if not is_known and sum(holder.percent or 0 for holder in holders) >= CLEARING_PERCENT:
+        rpc.trace.add_warning(
+            "the pair says that its liquidity is locked or burned, which does not count: its exchange is not "
+            "known"
+        )
+        return None
+    return holders
