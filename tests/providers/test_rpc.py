@@ -945,6 +945,25 @@ async def test_unrequested_logs_are_omitted(node: str, upstreams: FakeUpstreams,
     assert rpc.trace.warnings == []
 
 
+@pytest.mark.parametrize(
+    ("age", "chain", "is_old"), [(7200, 1, True), (60, 1, False), (7200, CHAIN_ID, False)]
+)
+async def test_old_latest_block_is_warned_of(
+    upstreams: FakeUpstreams, tmp_path: Path, age: int, chain: int, *, is_old: bool
+):
+    """A development chain makes no blocks without transactions."""
+    block = {"number": "0x10", "timestamp": hex(int(time.time()) - age)}
+    url = serve_body(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": block})
+
+    async with open_rpc(tmp_path, url, chain=chain) as rpc:
+        latest = await rpc.latest_block(chain)
+
+    assert latest.number == 16
+    assert bool(rpc.trace.warnings) == is_old
+    assert all("latest block is of " in each for each in rpc.trace.warnings)
+    assert rpc.trace.is_provisional == is_old
+
+
 async def test_logs_removed_by_reorganisation_are_omitted(upstreams: FakeUpstreams, tmp_path: Path):
     body = load_body("json_rpc_approvals", "approvals")
     removed = [{**each, "removed": True} for each in body["result"]]

@@ -219,7 +219,9 @@ class Node:
         )
 
     def _block(self, params: list[Any]) -> Any:
-        number = self.height if params[0] == "latest" else int(params[0], 16)
+        if params[0] == "latest":
+            return {"number": hex(self.height), "timestamp": hex(int(time.time()))}
+        number = int(params[0], 16)
         return {"number": hex(number), "timestamp": hex(1_790_000_000 + number)}
 
     def _call(self, params: list[Any]) -> Any:

@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import from_unix_seconds, get_path
 from centgate.crypto.event_logs import (
     EventLog,
@@ -43,6 +45,7 @@ from centgate.providers.jsonrpc.simulated_calls import (
     parse_call_outcome,
     read_call_features,
 )
+from centgate.timestamps import format_timestamp
 from centgate.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -68,6 +71,8 @@ MAX_RESULT_BYTES = 64 << 10
 _BundleResult = list[bytes | None] | Literal["no contract", "refused"]
 LATEST = "latest"
 _FIRST_SLOT = "0x" + "0" * 64
+MAX_BLOCK_AGE = timedelta(hours=1)
+"""Age from which a node's latest block is named in a warning; the chains make one every few seconds."""
 LOGS_TIME_SHARE = 0.8
 """Share of the deadline after which no more logs are requested; those read so far are returned."""
 
@@ -184,6 +189,12 @@ class Rpc(Provider):
         (block,) = await self._nodes_of(chain_id).fetch_each(
             [("eth_getBlockByNumber", [LATEST, False])], _parse_block
         )
+        made = from_unix_seconds(block.timestamp)
+        if chain_id in CHAIN_BY_ID and made and datetime.now(UTC) - made > MAX_BLOCK_AGE:
+            self.trace.add_warning(
+                f"the node's latest block is of {format_timestamp(made)}: what happened since is missing"
+            )
+            self.trace.is_provisional = True
         return block
 
     @instrumented
