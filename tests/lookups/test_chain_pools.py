@@ -219,6 +219,20 @@ async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: s
     assert [each.percent for each in impacts] == pytest.approx(expected, rel=1e-3)
 
 
+async def test_sale_below_smallest_unit_is_not_called_impossible(market: Market) -> None:
+    exchanges = market.exchanges
+    token = exchanges.create_token("Whole", "WHOLE", decimals=0, supply=10**6)
+    exchanges.add_v2_pool({token: 1_000, exchanges.stablecoin("USDC", 10**6 * DOLLAR): 500_000 * DOLLAR})
+    (pool,) = await find_pools(market.rpc, market.chain_id, token.lower())
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert [(each.usd, each.percent) for each in impacts] == [(1_000, 0.4984), (10_000, 2.2492)]
+    assert market.rpc.trace.warnings == [
+        "no sale of $100 was quoted: the smallest unit of the token is worth more"
+    ]
+
+
 @pytest.mark.extended
 async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
     usdc = base_market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)

@@ -172,10 +172,14 @@ async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[Price
     """Quote sales of the token in a pool, in one round; [] without a price in dollars or a quoter."""
     if not state.price_usd:
         return []
-    amounts = {usd: _units_for(state, usd) for usd in IMPACT_USD}
+    amounts = {usd: units for usd in IMPACT_USD if (units := _units_for(state, usd))}
+    if missing := [f"${usd:,}" for usd in IMPACT_USD if usd not in amounts]:
+        rpc.trace.add_warning(
+            f"no sale of {', '.join(missing)} was quoted: the smallest unit of the token is worth more"
+        )
     # nobody can sell more than the contracts' numbers hold, so larger amounts are not asked for
     possible = {usd: amount for usd, amount in amounts.items() if amount <= _max_amount(state.key)}
-    received = await _quote_sales(rpc, chain_id, state, possible)
+    received = await _quote_sales(rpc, chain_id, state, possible) if amounts else None
     if received is None:
         return []
     return [
