@@ -255,9 +255,15 @@ def test_delegated_wallet_is_upgradeable(outer: str):
     assert any(f"of {wallet}, is that of a wallet" in note for note in found.notes)
 
 
-def test_clone_of_empty_address_is_reported():
-    found = World({ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}).classify()
+@pytest.mark.parametrize("levels", [1, 2])
+def test_clone_of_empty_address_may_get_any_code(levels: int):
+    codes = {ME: bytes.fromhex(FORMS["EIP-1167"].format(LOGIC[2:]))}
+    if levels == 2:
+        codes[LOGIC] = bytes.fromhex(FORMS["EIP-1167"].format(OTHER[2:]))
 
+    found = World(codes).classify()
+
+    assert found.upgradeable is None
     assert any("which has none" in note for note in found.notes)
 
 

@@ -388,14 +388,15 @@ def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountF
         for each in running
         if _has_pointer(state, each) or (is_delegating and each == running[-1])
     )
-    is_read = all(each in state.codes and (each, IMPLEMENTATION_SLOT) in state.slots for each in running)
+    # where there is no code yet, its author may place any later, as by CREATE2
+    is_fixed = all(state.codes.get(each) and (each, IMPLEMENTATION_SLOT) in state.slots for each in running)
     empty = (f"it runs the code of {target}, which has none",) if state.codes.get(target) == b"" else ()
     return AccountFinding(
         "contract",
         is_proxy=True,
         kind=kind,
         implementations=(target,),
-        upgradeable=None if nested or not is_read else False,
+        upgradeable=None if nested or not is_fixed else False,
         evidence=(_code_evidence("code of a minimal proxy", state),),
         notes=(*empty, *nested),
         has_delegatecall=True,
