@@ -97,6 +97,15 @@ def test_pair_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChai
     assert data["otherPairs"] == []
 
 
+@pytest.mark.parametrize(("pool", "is_assumed"), [("v2", False), ("v3", True)])
+def test_assumed_price_of_stablecoin_is_warned_of(
+    client: httpx.Client, chain: DevChain, pools: Pools, *, pool: str, is_assumed: bool
+) -> None:
+    warnings = buy(client, chainId=chain.chain_id, pairAddress=getattr(pools, pool))["warnings"]
+
+    assert any("as one dollar, whatever it is worth" in each for each in warnings) is is_assumed
+
+
 @pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])
 def test_index_is_compared_with_chain(
     api: ApiFactory,

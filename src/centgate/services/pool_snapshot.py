@@ -544,6 +544,8 @@ def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
     """Yield the warnings for a response from the second source, or from the chain."""
     if pair.source == Rpc.info.name:
         yield "no exchange index answered: the figures are read from the chain, which has none of 24 hours"
+        if pair.quote_price_usd == 1:
+            yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"
     if pair.source == GeckoTerminal.info.name:
         first = record.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
