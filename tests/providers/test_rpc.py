@@ -961,7 +961,6 @@ async def test_old_latest_block_is_warned_of(
     assert latest.number == 16
     assert bool(rpc.trace.warnings) == is_old
     assert all("latest block is of " in each for each in rpc.trace.warnings)
-    assert rpc.trace.is_provisional == is_old
 
 
 async def test_logs_removed_by_reorganisation_are_omitted(upstreams: FakeUpstreams, tmp_path: Path):

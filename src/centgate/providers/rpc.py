@@ -194,7 +194,6 @@ class Rpc(Provider):
             self.trace.add_warning(
                 f"the node's latest block is of {format_timestamp(made)}: what happened since is missing"
             )
-            self.trace.is_provisional = True
         return block
 
     @instrumented
