@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from server_process import read_cpu_seconds
+
 from centgate.errors import ProviderTimeout
 from centgate.libdocs.libraries import DocSnippet
 from centgate.log import configure_logging
@@ -235,9 +237,9 @@ async def main() -> None:
 async def measure_library(packagedocs: PackageDocs, name: str, folder: Path) -> LibraryReport:
     """Resolve the name of a library, build its index, and ask its questions."""
     library = (await packagedocs.bind(RequestTrace()).find_libraries(name))[0]
-    start, cpu_start = time.perf_counter(), read_child_cpu_seconds()
+    start, cpu_start = time.perf_counter(), read_cpu_seconds(os.getpid())
     await build_index(packagedocs, library.id)
-    seconds, cpu_seconds = time.perf_counter() - start, read_child_cpu_seconds() - cpu_start
+    seconds, cpu_seconds = time.perf_counter() - start, read_cpu_seconds(os.getpid()) - cpu_start
     answers = [await ask_question(packagedocs, library.id, *each) for each in LIBRARIES[name]]
     file = find_newest_index(folder)
     sys.stdout.write(f"{name}: {sum(each.found for each in answers)} of {len(answers)}\n")
@@ -280,16 +282,6 @@ async def ask_question(
 def has_name(text: str, name: str) -> bool:
     """Return True if a text contains a name as a whole word."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
-
-
-def read_child_cpu_seconds() -> float:
-    """Return the processor time in seconds that the child processes have used (Linux's /proc)."""
-    ticks = 0
-    for children in Path("/proc/self/task").glob("*/children"):
-        for child in children.read_text().split():
-            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def find_newest_index(folder: Path) -> Path:
