@@ -227,11 +227,11 @@ class _TradeSimulation:
 
         for number in self._order_by_depth(purchases):
             simulation, purchase = judge(number), purchases[number]
-            # a pool that sells and does not buy back is not outweighed by a smaller one that does
+            # a pool that sells and does not buy back is not outweighed by a smaller one that does, nor by one
+            # of v4, of which a narrow range makes any depth for little money
             if purchase is not None and purchase.has_bought:
                 is_cleared = number != deepest and simulation.honeypot is False
-                # nor by one of v4, of which a narrow range makes any depth for little money
-                return _choose_worse(judge(deepest), simulation) if is_cleared else simulation
+                return _choose_unsold(judge(deepest), simulation) if is_cleared else simulation
             simulations.append(simulation)
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
@@ -467,9 +467,9 @@ def _choose_pools(pools: Sequence[PoolKey]) -> list[PoolKey]:
     return chosen
 
 
-def _choose_worse(first: Simulation, other: Simulation) -> Simulation:
-    """Return the other simulation, which sold, unless the first did not."""
-    return other if first.honeypot is False else first
+def _choose_unsold(first: Simulation, sold: Simulation) -> Simulation:
+    """Return the first simulation unless the token can be sold by it as well, else the second."""
+    return sold if first.honeypot is False else first
 
 
 def _quote_of(pool: PoolKey, token: str) -> str:

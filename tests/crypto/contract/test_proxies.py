@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from centgate.crypto.contract.bytecode import (
     delegation_target,
     function_selector,
+    has_account_constant,
     has_delegatecall,
     list_opcodes,
     match_clone,
@@ -673,6 +674,16 @@ def test_code_in_metadata_counts_if_jumped_to(end: str):
 
     assert has_delegatecall(hidden)
     assert World({ME: hidden}).classify().is_proxy is None
+
+
+def test_account_in_metadata_counts_if_jumped_to():
+    end = bytes.fromhex(SOLIDITY.format("5b73" + "ab" * 20 + "00" * 12))
+    start = 4 + end.index(b"\x5b")
+
+    jumping, other = (bytes([0x60, place, 0x56, 0xFE]) + end for place in (start, start + 1))
+
+    assert has_account_constant(jumping)
+    assert not has_account_constant(other)
 
 
 @pytest.mark.parametrize("gas", ["603556", "61123556", "6035565b00"])

@@ -98,17 +98,19 @@ def _target_address(match: re.Match[str]) -> str:
 
 
 def list_opcodes(code: bytes) -> frozenset[int]:
-    """Return the opcodes of some code, without push data and without the compiler's metadata.
+    """Return the opcodes of some code, without push data and without the compiler's metadata."""
+    return frozenset(opcode for part in _list_parts(code) for opcode in _iter_opcodes(part))
+
+
+def _list_parts(code: bytes) -> list[bytes]:
+    """Return the parts of some code that can run: without the compiler's metadata.
 
     Code in the metadata counts if the code before it pushes its place, as it does to jump there.
     """
     end = _code_length(code)
-    opcodes = set(_iter_opcodes(code[:end]))
     hidden = [place for place in range(end, len(code)) if code[place] == _JUMPDEST]
-    if hidden:
-        pushed = _list_pushed(code[:end])
-        opcodes.update(*(_iter_opcodes(code[place:]) for place in hidden if place in pushed))
-    return frozenset(opcodes)
+    pushed = _list_pushed(code[:end]) if hidden else frozenset[int]()
+    return [code[:end], *(code[place:] for place in hidden if place in pushed)]
 
 
 def has_account_constant(code: bytes) -> bool:
@@ -117,7 +119,8 @@ def has_account_constant(code: bytes) -> bool:
     An address with up to five zero bytes at its beginning counts, also one that is shifted within a word; a
     text does not, such as the reason of an error.
     """
-    numbers = (number.to_bytes(32, "big").strip(b"\0") for number in _list_pushed(code[: _code_length(code)]))
+    pushed = (number for part in _list_parts(code) for number in _list_pushed(part))
+    numbers = (number.to_bytes(32, "big").strip(b"\0") for number in pushed)
     return any(15 <= len(each) <= 20 and each.strip(b"\xff") and not _is_text(each) for each in numbers)
 
 
