@@ -14,6 +14,7 @@ from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, s
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
 
 from centgate.devchain.environment import devchain_settings
+from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
@@ -27,17 +28,20 @@ TIME_LIMITS = (
     "centgate.services.token_risk.CHAIN_SECONDS_ALONE",
     "centgate.services.wallet_brief.MAX_ACCOUNT_SECONDS",
 )
-"""Limits of the time for a chain."""
-NODE_SECONDS = 120
-"""What they are in these tests: the EVM is written in Python, and a machine may be busy."""
+"""Limits of the time for a chain and its code."""
+SLOW_PROVIDERS = (Rpc, BytecodeAnalyzer)
+"""Providers that answer slowly here: the EVM is written in Python, and the first sandbox has to be started."""
+MAX_SECONDS = 120
+"""Time that both have in these tests, as a machine may be busy."""
 
 
 @pytest.fixture(autouse=True)
-def slow_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nodes take their time."""
+def patient_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nodes and sandboxes take their time."""
     for limit in TIME_LIMITS:
-        monkeypatch.setattr(limit, NODE_SECONDS)
-    monkeypatch.setattr(Rpc, "info", replace(Rpc.info, timeout=NODE_SECONDS))
+        monkeypatch.setattr(limit, MAX_SECONDS)
+    for provider in SLOW_PROVIDERS:
+        monkeypatch.setattr(provider, "info", replace(provider.info, timeout=MAX_SECONDS))
 
 
 @dataclass(frozen=True)
@@ -69,12 +73,15 @@ def shop(world: World, tmp_path_factory: pytest.TempPathFactory) -> Generator[Sh
         for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
             patch.delenv(name)
         patch.chdir(folder)
-        node = ProviderSettings(url=world.chain.rpc_url, timeout=NODE_SECONDS)
+        own = {
+            f"rpc_{world.chain.chain_id}": ProviderSettings(url=world.chain.rpc_url, timeout=MAX_SECONDS),
+            BytecodeAnalyzer.info.name: ProviderSettings(timeout=MAX_SECONDS),
+        }
         settings = configure_providers(
             devchain_settings(world.chain, Settings(port=0), folder),
-            {f"rpc_{world.chain.chain_id}": node, **elsewhere.provider_settings(*OFFCHAIN_SOURCES)},
+            {**own, **elsewhere.provider_settings(*OFFCHAIN_SOURCES)},
         )
-        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=NODE_SECONDS) as client:
+        with run_in_thread(settings) as url, httpx.Client(base_url=url, timeout=MAX_SECONDS) as client:
             yield Shop(client, elsewhere)
 
 
