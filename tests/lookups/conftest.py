@@ -30,7 +30,7 @@ TIME_LIMITS = (
 )
 """Limits of the time for a chain and its code."""
 SLOW_PROVIDERS = (Rpc, BytecodeAnalyzer)
-"""Providers that answer slowly here: the EVM is written in Python, and the first sandbox has to be started."""
+"""Providers that may be slow here: the EVM is written in Python, and the first sandbox has to start."""
 MAX_SECONDS = 120
 """Time that both have in these tests, as a machine may be busy."""
 

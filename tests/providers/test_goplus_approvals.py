@@ -104,7 +104,7 @@ async def test_collecting_index_is_partial_with_warning(
 ):
     upstreams.set_response("goplus", PATH, {"code": 2, "message": "partial data obtained", "result": result})
 
-    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
+    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus")) as goplus:
         approvals = await goplus.approvals(56, WALLET)
 
     assert approvals.partial
@@ -124,7 +124,7 @@ async def test_unreadable_rows_are_omitted_and_counted(upstreams: FakeUpstreams,
     ]
     upstreams.set_response("goplus", PATH, {"code": 1, "result": rows})
 
-    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus"), timeout=1) as goplus:
+    async with open_provider(GoPlus, tmp_path, url=upstreams.url_of("goplus")) as goplus:
         approvals = await goplus.approvals(56, WALLET)
 
     assert [approval.pair for approval in approvals.entries] == [(TOKEN, SPENDER)]

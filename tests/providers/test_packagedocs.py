@@ -158,7 +158,7 @@ async def test_name_is_resolved_in_all_registries(registry: PackageRegistry, ope
 async def test_resolved_name_is_cached(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 
-    async with open_docs() as packagedocs, asyncio.timeout(20):
+    async with open_docs() as packagedocs, asyncio.timeout(120):
         (found,) = await packagedocs.find_libraries("quill")
         while found.snippet_count is None:
             await asyncio.sleep(0.05)

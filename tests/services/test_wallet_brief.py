@@ -45,7 +45,6 @@ USDC = {
 }
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-QUICK = {"timeout": 1.0}
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "403 page", "wrong types", "reset")
 """One fault of each kind; the tests of the providers use all."""
 
@@ -281,6 +280,11 @@ def configure_sources(upstreams: FakeUpstreams, settings: Settings, *names: str,
     if "alchemy" in names:
         there["alchemy"] = ProviderSettings(url=upstreams.url_of("alchemy"), key=SecretStr(KEY), **more)
     return configure_providers(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
+
+
+def time_limits(fault: Fault) -> dict[str, float]:
+    """Return settings of providers: a short time limit only where one of them never answers."""
+    return {"timeout": 1.0} if fault == "timeout" else {}
 
 
 def buy_brief(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
@@ -681,7 +685,11 @@ def test_failed_primary_is_replaced_by_next_source(
     Node(upstreams)
     serve_blockscout(upstreams, [blockscout_token(USDC[1], 5)])
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+    client = api(
+        configure_sources(
+            upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **time_limits(fault)
+        )
+    )
 
     answer = buy_brief(client, 1)
 
@@ -719,7 +727,7 @@ def test_answer_works_without_prices(
 ) -> None:
     upstreams.faults["defillama"] = fault
     serve_alchemy(upstreams, {USDC[1]: 5})
-    client = api(configure_sources(upstreams, settings, "alchemy", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama", **time_limits(fault)))
 
     answer = buy_brief(client, 1)
 
@@ -735,7 +743,11 @@ def test_first_failure_is_reported_and_payment_stays_redeemable(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
-    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **QUICK))
+    client = api(
+        configure_sources(
+            upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **time_limits(fault)
+        )
+    )
 
     response = send_paid(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
 
@@ -858,7 +870,7 @@ def test_unrequested_data_of_node_is_ignored(
 
 def test_impossible_balance_is_failure(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
     Node(upstreams).wei = 2**20_000
-    client = api(configure_sources(upstreams, settings, "rpc", **QUICK))
+    client = api(configure_sources(upstreams, settings, "rpc"))
 
     response = send_paid(client, BRIEF, {"chainId": 56, "walletAddress": WALLET})
 
@@ -886,7 +898,7 @@ def test_unknown_balance_is_not_zero(api: ApiFactory, settings: Settings, upstre
     )
     upstreams.faults["rpc"] = "500"
     serve_prices(upstreams, {ZERO: 3000}, chain=SLUGS[8453])
-    client = api(configure_sources(upstreams, settings, "blockscout", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "blockscout", "rpc", "defillama"))
 
     response = send_paid(client, BRIEF, {"chainId": 8453, "walletAddress": WALLET})
 
@@ -1018,7 +1030,7 @@ def test_failing_node_leaves_account_unknown(
     if fault:
         upstreams.faults["rpc"] = fault
     nodes = ["rpc"] if fault else []
-    client = api(configure_sources(upstreams, settings, "alchemy", *nodes, "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", *nodes, "defillama"))
 
     answer = buy_brief(client, 1)
 
@@ -1036,7 +1048,7 @@ def test_failed_calls_hide_no_delegation(
     serve_alchemy(upstreams)
     node = Node(upstreams)
     node.code, node.has_calls = code, False
-    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama", **QUICK))
+    client = api(configure_sources(upstreams, settings, "alchemy", "rpc", "defillama"))
 
     answer = buy_brief(client, 1)
 
