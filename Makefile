@@ -18,6 +18,8 @@ setup: .venv/ready ## Install the environment from the lock
 
 .venv/ready: pyproject.toml uv.lock $(if $(findstring .uv,$(UV)),.uv/bin/uv)
 	$(UV) sync --quiet --frozen --compile-bytecode --extra dev --extra render --extra vectors
+	@# Hypothesis keeps its table of characters in .hypothesis; without it each test worker would compute one
+	@$(RUN)python -c "from hypothesis import strategies; strategies.text().validate()"
 	@touch $@
 
 .uv/bin/uv:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import httpx
@@ -119,15 +121,24 @@ def no_public_nodes() -> Generator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_operator(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Remove the operator's settings: CENTGATE_ variables and .env of the developer's environment."""
-    import os
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder for the working directories of tests."""
+    return tmp_path_factory.mktemp("folders")
 
+
+@pytest.fixture(autouse=True)
+def no_operator(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, folders: Path) -> None:
+    """Remove the operator's settings: CENTGATE_ variables and .env of the developer's environment.
+
+    The working directory is the test's `tmp_path`, or a new folder if it has none: creating a `tmp_path`
+    takes longer than most tests.
+    """
     for name in [name for name in os.environ if name.startswith("CENTGATE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CENTGATE_PHISHING_LIST_URL", "off")  # `centgate serve` would call the Internet
-    monkeypatch.chdir(tmp_path)
+    has_path = "tmp_path" in request.fixturenames
+    monkeypatch.chdir(request.getfixturevalue("tmp_path") if has_path else mkdtemp(dir=folders))
 
 
 @pytest.fixture(scope="session")
