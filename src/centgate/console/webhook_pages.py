@@ -50,7 +50,7 @@ async def resend_event(
     """Make an event due now, under the same id."""
     event = form.get("event", "")[:100]
     is_found = await console.store.run(partial(webhook_outbox.resend_event, event))
-    result = f"{event} will be sent within seconds" if is_found else f"there is no event {event}"
+    result = f"{event} will be sent within seconds" if is_found else f"there is no event {event!r}"
     return await _finish(console, request, session, "resend", result)
 
 

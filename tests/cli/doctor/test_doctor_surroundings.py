@@ -37,6 +37,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from centgate.cli.doctor.context import display_origin
 from centgate.cli.doctor.storage import EPHEMERAL_FILESYSTEMS, find_filesystem_type
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.http_server import serve_app
@@ -486,6 +487,18 @@ async def test_nodes_without_trade_simulation_are_named(settings: Settings, upst
     assert (mixed.status, "base: 1 of 2 nodes simulate trades" in mixed.what) == ("ok", True), mixed
     assert (none.status, "base: 0 of 1 nodes simulate trades" in none.what) == ("warning", True), none
     assert "CENTGATE_RPC_8453_URL" in (none.mend or "")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:secret@node.example:8545/v2/key", "https://node.example:8545"),
+        ("http://[::1]:8545/key", "http://[::1]:8545"),
+        ("http://[::1", "an invalid URL"),
+    ],
+)
+def test_only_origin_of_url_is_shown(url: str, shown: str) -> None:
+    assert display_origin(url) == shown
 
 
 async def test_slow_nodes_are_reported(settings: Settings, upstreams: FakeUpstreams) -> None:

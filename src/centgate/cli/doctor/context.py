@@ -146,7 +146,8 @@ def display_origin(url: str) -> str:
     """Return scheme, host and port of a URL; the rest may contain keys."""
     try:
         parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
     except ValueError:
         return "an invalid URL"
 
