@@ -69,6 +69,7 @@ ERROR_SPECS: Mapping[str, ErrorSpec] = {
 """All error codes. `redeemable`: if money was taken, the same payment buys the answer later."""
 
 
+_OPTIONAL_TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 PROVIDER_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": ["name", "status"],
@@ -77,6 +78,10 @@ PROVIDER_SCHEMA: Mapping[str, Any] = {
         "status": {"enum": list(get_args(Status))},
         "role": {"enum": list(get_args(RoleName))},
         "fetchedAt": {"type": "string", "format": "date-time", "description": "Time of the request to it."},
+        "selection": {"type": "object", "description": "pool-snapshot: how the pair was chosen."},
+        "list": {"type": "string", "description": "phishing-check: the source of the first list."},
+        "version": {**_OPTIONAL_TEXT, "description": "phishing-check: that list's version."},
+        "date": {**_OPTIONAL_TEXT, "description": "phishing-check: that list's date."},
     },
 }
 """JSON Schema of one entry in `providers`."""

@@ -209,6 +209,15 @@ def test_paid_response_fits_schema(
     response_schema(document, service.path, "post", response.status_code).validate(response.json())
 
 
+def test_members_of_source_are_described(
+    document: dict[str, Any], reader: httpx.Client, buyer: Buyer
+) -> None:
+    response = pay(reader, sign_payment(reader, buyer))
+
+    described = document["components"]["schemas"]["Provider"]["properties"]
+    assert set(response.json()["providers"][0]) - set(described) == set()
+
+
 @pytest.mark.parametrize("path", FREE)
 def test_free_response_fits_description(document: dict[str, Any], reader: httpx.Client, path: str) -> None:
     response = reader.get(path)

@@ -13,6 +13,7 @@ from buyer import ApiFactory, payment_note
 from fake_upstreams import FAULTS, FakeUpstreams, configure_providers, load_body, send_paid
 from jsonschema import Draft202012Validator
 
+from centgate.envelope import PROVIDER_SCHEMA
 from centgate.services.pool_snapshot import pool_snapshot
 from centgate.settings import ProviderSettings, Settings
 
@@ -211,6 +212,7 @@ def test_token_is_answered_with_deepest_pair(client: httpx.Client, upstreams: Fa
         "quoteToken": {"address": WETH, "symbol": "WETH"},
         "dex": "uniswap",
     }
+    assert {key for each in body["providers"] for key in each} <= set(PROVIDER_SCHEMA["properties"])
 
 
 def test_answer_is_valid_by_schema(client: httpx.Client, upstreams: FakeUpstreams) -> None:
