@@ -274,7 +274,7 @@ async def _select_token_pair(
     try:
         pairs = await _find_pairs(chain_id, token, first, second, last)
     except NoData as no_data:
-        raise NoData(f"{no_data.message}, nor a pair at that address; is it on another chain?") from None
+        raise NoData(f"{no_data.message}, nor a pair at that address; it may be on another chain") from None
     if not pairs[0].has_token(token):
         record.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
         return _Subject(
