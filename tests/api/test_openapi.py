@@ -264,6 +264,14 @@ def test_payment_headers_are_described(document: dict[str, Any], service: AnySer
         assert document["components"]["headers"][name]["schema"]["contentEncoding"] == "base64"
 
 
+def test_receipt_of_empty_or_redeemed_answer_is_described(document: dict[str, Any]) -> None:
+    no_data = document["components"]["responses"]["NotFound"]
+    redeemed = document["paths"]["/payments/{transaction}"]["post"]["responses"]["200"]
+
+    for response in (no_data, redeemed):
+        assert {"PAYMENT-RESPONSE", "Idempotent-Replayed"} <= response["headers"].keys()
+
+
 @pytest.mark.parametrize(
     ("operator", "contact"),
     [

@@ -392,6 +392,7 @@ def _error_response(status: int, accepts: list[dict[str, Any]], settings: Settin
     rows = {code: meaning for code, meaning in ERROR_SPECS.items() if meaning.status == status}
     special = {
         402: ("PAYMENT-REQUIRED", "PAYMENT-RESPONSE", *challenge_headers(settings)),
+        404: ("PAYMENT-RESPONSE", "Idempotent-Replayed"),  # `no_data` is a paid answer
         405: ("Allow",),
         429: ("Retry-After",),
         502: ("Retry-After",),

@@ -81,6 +81,7 @@ def payment_paths() -> dict[str, Any]:
                     "BadGateway",
                     "ServiceUnavailable",
                     "GatewayTimeout",
+                    headers=("PAYMENT-RESPONSE", "Idempotent-Replayed"),
                 ),
                 "requestBody": {
                     "required": True,
@@ -108,8 +109,9 @@ def _build_operation(
     content: dict[str, Any],
     parameters: list[dict[str, Any]],
     *errors: str,
+    headers: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Return an operation; `errors` are the names of responses besides those that all of them have."""
+    """Return an operation; `errors` and `headers` are named besides those that all of them have."""
     refused = {
         "400": "BadRequest",
         "402": "PaymentRequired",
@@ -127,7 +129,9 @@ def _build_operation(
         "responses": {
             "200": {
                 "description": description,
-                "headers": {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}},
+                "headers": {
+                    name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *headers)
+                },
                 "content": content,
             },
             **{status: {"$ref": f"#/components/responses/{name}"} for status, name in sorted(names.items())},
