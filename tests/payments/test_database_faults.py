@@ -161,6 +161,26 @@ def test_server_starts_before_its_database(
     assert "the database is not available yet" in log.read_text()
 
 
+@pytest.mark.extended
+def test_read_only_sessions_do_not_outlive_failover(
+    postgres: Postgres, postgres_url: str, api: ApiFactory, settings: Settings, buyer: Buyer
+) -> None:
+    name = postgres_url.rpartition("/")[2]
+    client = api(settings.model_copy(update={"database_url": postgres_url}))
+    payment = sign_payment(client, buyer)
+    wait_until(lambda: is_ready(client))
+    postgres.run(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    postgres.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+
+    refused = pay(client, payment)
+    postgres.run(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    served = [pay(client, each) for each in (payment, *(sign_payment(client, buyer) for _ in range(8)))]
+
+    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNTOUCHED)
+    assert {response.status_code for response in served} == {200}
+    wait_until(lambda: is_ready(client))
+
+
 @contextmanager
 def lock_payments(postgres: Postgres, url: str) -> Generator[None]:
     """Hold a lock on the payments in another session that blocks reads and writes."""

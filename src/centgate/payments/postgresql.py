@@ -59,6 +59,7 @@ _TRANSIENT_ERRORS = (
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
+    asyncpg.ReadOnlySQLTransactionError,  # a standby, until a connection reaches the new primary
     asyncpg.TransactionRollbackError,
     asyncpg.UniqueViolationError,  # another process inserted the row after it was looked for
 )
@@ -174,6 +175,10 @@ class PostgresStore:
         connection = await pool.acquire(timeout=max_wait)
         try:
             yield connection
+        except asyncpg.ReadOnlySQLTransactionError:
+            # a session stays with its server, and with the defaults that it began with
+            await pool.expire_connections()
+            raise
         finally:
             # a cancelled statement is also cancelled on the server, which may not respond; a TimeoutError
             # from here would replace the cancellation
