@@ -992,6 +992,15 @@ async def test_only_logs_in_unknown_format_are_failure(node: str, upstreams: Fak
 
 
 @pytest.mark.extended
+@pytest.mark.parametrize("result", [{}, "", "0x", 0])
+async def test_logs_that_are_not_a_list_are_failure(upstreams: FakeUpstreams, tmp_path: Path, result: Any):
+    url = serve_body(upstreams, "node", {"jsonrpc": "2.0", "id": 0, "result": result})
+
+    async with open_rpc(tmp_path, url) as rpc:
+        with pytest.raises(ProviderError, match="not a list"):
+            await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
+
+
 async def test_ten_thousand_logs_are_parsed_in_time(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     row = forward_to_node(
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from centgate import jsonrpc
 from centgate.errors import (
@@ -175,7 +175,9 @@ class RpcNode:
             log_filter = {**address_filter, "topics": topics, "fromBlock": hex(start), "toBlock": hex(end)}
             try:
                 (entries,) = await self.send_requests([("eth_getLogs", [log_filter])], tolerant=False)
-                return list(entries), start
+                if not isinstance(entries, list):  # an empty object is not "no logs"
+                    raise self.invalid_response("returned event logs that are not a list")
+                return cast(list[RawLog], entries), start
             except AnswerTooLong:
                 length = self._shorter_range(end - start + 1, "")
             except _RangeTooLarge as refusal:
