@@ -142,6 +142,9 @@ def test_note_beside_url_is_ignored(run: Command, tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("add", "ftp://docs.example/"), 2, "is neither an address nor a file"),
+        (("add", "/lists/missing.txt"), 2, "is neither an address nor a file"),
+        (("add", "../missing.txt"), 2, "is neither an address nor a file"),
+        (("add", "missing.txt"), 2, "is neither an address nor a file"),
         (("add", "seeds:unknown"), 2, "is no group of the list"),
         (("crawl",), 1, "there are no sites yet"),
         (("remove", "https://docs.example/"), 1, "there are no sites yet"),

@@ -66,9 +66,15 @@ def resolve_sites(text: str) -> list[str]:
     file = Path(text)
     if "://" not in text and file.is_file():
         return _read_list(file)
-    if (url := normalize_site(text)) is None or ("." not in text and "://" not in text):
+    if (url := normalize_site(text)) is None or not ("://" in text or _begins_with_host(text)):
         raise UnknownSite(f"{text[:200]!r} is neither an address nor a file of addresses")
     return [url]
+
+
+def _begins_with_host(text: str) -> bool:
+    """True for the address of a site without its scheme; False for the path of a file that is missing."""
+    host = text.partition("/")[0].strip(".")
+    return "." in host and not host.endswith(".txt")
 
 
 def _select_seeds(group: str) -> list[str]:
