@@ -1044,6 +1044,33 @@ def test_explorer_logs_are_incomplete_without_recent_ones_of_node(shop: Shop, ex
     data = shop.buy_data()
 
     assert (len(data["approvals"]), data["coverage"]["complete"]) == (1, False)
+    gap = "Event logs were read for the blocks that Etherscan knows; newer approvals may exist"
+    assert gap in data["warnings"]
+    assert not any("could not be told" in warning for warning in data["warnings"])
+
+
+def test_empty_explorer_without_node_names_no_range(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    shop.node.refuses = {"eth_getLogs"}
+
+    data = shop.buy_data()
+
+    basis = "Event logs of the blocks that Etherscan knows; newer approvals may exist"
+    assert (data["approvals"], data["coverage"]["complete"]) == ([], False)
+    assert data["coverage"]["note"] == f"{basis}. {NOT_NONE}"
+    assert any(warning.endswith(basis) for warning in data["warnings"])
+
+
+def test_unknown_event_of_whole_history_is_not_older(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    odd = build_explorer_log(build_event(1_000, 9), 900) | {"data": "0x"}
+    explorer.logs = [odd, build_explorer_log(build_event(1_001, 9, spender=VAULT), 900)]
+    shop.node.tokens = {USDC: Token({VAULT: 9})}
+
+    data = shop.buy_data()
+
+    assert data["coverage"]["complete"] is False
+    assert any(warning.endswith("some of them could not be read") for warning in data["warnings"])
 
 
 def test_index_data_about_spender_counts_for_other_approvals(shop: Shop, explorer: Explorer):

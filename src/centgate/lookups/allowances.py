@@ -76,6 +76,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
         revoked=len(latest_events) - len(active),
         collectibles=indexed.nft_count,
         unread=logs.unread + indexed.unknown_count + odd,
+        lacks_recent=logs.lacks_recent,
         source=logs.source,
     )
 

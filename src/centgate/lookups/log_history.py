@@ -36,6 +36,8 @@ class LogHistory:
     unread: int
     """Number of logs that could not be parsed."""
     source: Literal["etherscan", "rpc"]
+    lacks_recent: bool = False
+    """True if newer ones may be missing: an explorer does not say how far it reaches, and no node helped."""
 
 
 class LogReader:
@@ -95,13 +97,12 @@ class LogReader:
 
 
 def _merge_logs(logs: EventLogs, recent: LogHistory | None) -> LogHistory:
-    """Return an explorer's logs with the node's recent ones.
-
-    Without these it is not known how far the explorer's reach, which counts as a log that was not read.
-    """
+    """Return an explorer's logs with the node's recent ones."""
     if recent is None:
         now, start = int(time.time()), logs.to_block + 1 if logs.is_cut else 0
-        return LogHistory(logs.entries, start, logs.to_block, now, logs.unread + 1, "etherscan")
+        return LogHistory(
+            logs.entries, start, logs.to_block, now, logs.unread, "etherscan", lacks_recent=True
+        )
     merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
         tuple(merged[position] for position in sorted(merged)),

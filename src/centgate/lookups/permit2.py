@@ -60,6 +60,7 @@ async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
         from_block=logs.from_block,
         to_block=logs.to_block,
         unread=logs.unread + len(logs.entries) - len(events),
+        lacks_recent=logs.lacks_recent,
     )
 
 

@@ -28,7 +28,7 @@ class UpgradeHistory:
     """0 if the whole history was read."""
     to_block: int
     unread: int = 0
-    """Number of event logs that could not be read."""
+    """Number of event logs that could not be read; recent ones that no source told count as one."""
 
 
 async def read_upgrades(reader: LogReader, finding: AccountFinding, proxy: str) -> UpgradeHistory:
@@ -50,7 +50,7 @@ async def read_upgrades(reader: LogReader, finding: AccountFinding, proxy: str) 
         len(found),
         logs.from_block,
         logs.to_block,
-        logs.unread + changes.count([]),
+        logs.unread + changes.count([]) + int(logs.lacks_recent),
     )
 
 

@@ -99,10 +99,20 @@ def _describe_source(history: ApprovalHistory) -> str:
     if scan.is_complete:
         by_whom = " that Etherscan lists" if scan.source == "etherscan" else ""
         return f"All events of the chain{by_whom} up to block {scan.to_block}"
-    return f"Event logs of {_format_range(scan)} only; older approvals may exist"
+    only = "" if scan.lacks_recent else " only"
+    return f"Event logs of {_format_range(scan)}{only}; {_describe_gap(scan)}"
+
+
+def _describe_gap(scan: ApprovalScan) -> str:
+    """Return which approvals incomplete event logs may miss: before the first block there are none."""
+    if scan.lacks_recent:
+        return f"{'other' if scan.from_block else 'newer'} approvals may exist"
+    return "older approvals may exist" if scan.from_block else "some of them could not be read"
 
 
 def _format_range(scan: ApprovalScan) -> str:
+    if scan.lacks_recent:
+        return "the blocks that Etherscan knows"
     days = f", {scan.days:g} days" if scan.days is not None else ""
     return f"blocks {scan.from_block} to {scan.to_block}{days}"
 
@@ -168,5 +178,5 @@ def _warn_missing_at_tokens(history: ApprovalHistory, *, empty: bool) -> list[st
         basis = _describe_source(history)
         return [f"No approval was found, but some may exist. Searched: {basis}"]
     if history.scan:
-        return [f"Event logs were read for {_format_range(history.scan)}; older approvals may exist"]
+        return [f"Event logs were read for {_format_range(history.scan)}; {_describe_gap(history.scan)}"]
     return []

@@ -119,13 +119,15 @@ class ApprovalScan:
     source: ApprovalSource = "rpc"
     unread: int = 0
     """Number of events that could not be parsed, or whose contract may be a token or an NFT."""
+    lacks_recent: bool = False
+    """True if newer events may be missing, as it is not known how far the source reaches."""
     days: float | None = None
     """Days between the first block and the last; None if the time of the first is unknown."""
 
     @property
     def is_complete(self) -> bool:
-        """True if the range starts at the first block of the chain, and every event was understood."""
-        return self.from_block == 0 and not self.unread
+        """True if the range is the whole chain, and every event was understood."""
+        return self.from_block == 0 and not self.unread and not self.lacks_recent
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +139,13 @@ class GrantScan:
     to_block: int
     unread: int = 0
     """Number of events that could not be parsed."""
+    lacks_recent: bool = False
+    """True if newer events may be missing, as it is not known how far the source reaches."""
 
     @property
     def is_complete(self) -> bool:
-        """True if the range starts at the first block of the chain, and every event was understood."""
-        return self.from_block == 0 and not self.unread
+        """True if the range is the whole chain, and every event was understood."""
+        return self.from_block == 0 and not self.unread and not self.lacks_recent
 
 
 @dataclass(frozen=True, slots=True)
