@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from embeddings import serve_embeddings
@@ -11,6 +12,8 @@ from small_site import SmallSite, serve_small_site
 from typer.testing import CliRunner, Result
 
 from centgate.cli.index import app
+from centgate.web.index.index_writer import PageIndexWriter
+from centgate.web.index.page import IndexedPage
 from centgate.web.index.page_index import PageIndex
 from centgate.web.index.seeds import load_seeds
 from centgate.web.index.vectors import PageVectors
@@ -21,6 +24,9 @@ PAGE = (
     "and says at some length what a reader may want to know of {0} before the season of it ends.</p>"
     '<p>The <a href="{1}">next page</a> is about another fruit.</p></main></body></html>'
 )
+
+
+PUT = PageIndexWriter.put
 
 
 @pytest.fixture
@@ -162,3 +168,26 @@ def test_error_is_reported_in_one_line(
 def test_unknown_site_is_named(run: Command, site: SmallSite) -> None:
     run("add", site.url)
     assert "nowhere.example" in run("remove", "https://nowhere.example/").output
+
+
+@pytest.mark.extended
+def test_unwritable_index_is_reported_and_pages_read_again(
+    run: Command, site: SmallSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add", site.url)
+    with monkeypatch.context() as full:
+        full.setattr(PageIndexWriter, "put", remove_index)
+        result = run("crawl", "--pause", "0")
+
+    again = run("crawl", "--pause", "0")
+
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert "the index cannot be written: " in " ".join(result.output.split())
+    assert "2 indexed" in again.output
+
+
+def remove_index(writer: PageIndexWriter, page: IndexedPage) -> None:
+    """Add a page and remove the folder, so that the commit fails as on a full disk."""
+    PUT(writer, page)
+    rmtree(writer._folder)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]

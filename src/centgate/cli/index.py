@@ -35,7 +35,12 @@ from centgate.web.index.crawl_state import (
     SiteStatus,
     normalize_site,
 )
-from centgate.web.index.index_writer import IndexBusy, PageIndexWriter, set_aside_damaged
+from centgate.web.index.index_writer import (
+    IndexBusy,
+    IndexUnwritable,
+    PageIndexWriter,
+    set_aside_damaged,
+)
 from centgate.web.index.page_index import IndexUnreadable, PageIndex
 from centgate.web.index.seeds import UnknownSite, resolve_sites
 from centgate.web.index.vectors import VectorsUnreadable
@@ -236,9 +241,12 @@ def _open_writer(settings: Settings, state: CrawlState) -> Generator[PageIndexWr
     except (IndexBusy, IndexUnreadable) as error:
         exit_with_error(str(error))
     try:
-        yield writer
-    finally:
-        writer.close()
+        try:
+            yield writer
+        finally:
+            writer.close()
+    except IndexUnwritable as error:
+        exit_with_error(f"{folder}: {error}; pages that were not saved are read again")
 
 
 def _format_statuses(statuses: list[SiteStatus]) -> Table:

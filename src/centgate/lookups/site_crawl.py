@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from centgate.errors import CentgateError, NoData, PageUnread, ProviderFailure
+from centgate.fallback import open_task_group
 from centgate.provider import RequestTrace
 from centgate.providers.pagereader import PageReader
 from centgate.providers.sitemapper import SiteMapper
@@ -86,7 +87,7 @@ class SiteCrawler:
             async with slots:
                 report(await self.crawl_site(site, limit))
 
-        async with asyncio.TaskGroup() as group:
+        async with open_task_group() as group:
             for site in sites:
                 group.create_task(crawl_one(site))
 

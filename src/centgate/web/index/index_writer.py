@@ -25,6 +25,10 @@ class IndexBusy(Exception):
     """Another process writes to the index."""
 
 
+class IndexUnwritable(Exception):
+    """The index cannot be written any more, as on a full disk. What is committed stays."""
+
+
 class PageIndexWriter:
     """Writer of the index in a folder, which it creates. Pages become visible to readers by `commit`."""
 
@@ -60,8 +64,11 @@ class PageIndexWriter:
         self.pending += 1
 
     def commit(self) -> None:
-        """Make all changes visible in one step; they survive a crash from then on."""
-        self._writer.commit()
+        """Make all changes visible in one step; they survive a crash from then on. Raises IndexUnwritable."""
+        try:
+            self._writer.commit()
+        except ValueError as error:
+            raise IndexUnwritable(f"the index cannot be written: {str(error)[:200]}") from error
         self.pending = 0
 
     def close(self) -> None:
