@@ -1001,6 +1001,7 @@ async def test_logs_that_are_not_a_list_are_failure(upstreams: FakeUpstreams, tm
             await rpc.event_logs(CHAIN_ID, RECEIVED, to_block=TRANSFERS, blocks=100)
 
 
+@pytest.mark.extended
 async def test_ten_thousand_logs_are_parsed_in_time(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     row = forward_to_node(
         node, {"id": 1, "method": "eth_getLogs", "params": [{"fromBlock": "0x1", "toBlock": "0x1"}]}
