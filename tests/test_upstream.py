@@ -140,7 +140,18 @@ async def test_response_size_limit_is_exact(upstreams: FakeUpstreams, upstream: 
         await upstream.get(upstreams.url_of("oracle") + "/longer")
 
 
-@pytest.mark.parametrize(("header", "understood"), [("7", 7), ("999999", 3600), ("soon", None), ("-1", None)])
+@pytest.mark.parametrize(
+    ("header", "understood"),
+    [
+        ("7", 7),
+        ("9" * 5_000, 3600),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3600),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ("soon", None),
+        ("-1", None),
+        ("\u00b2", None),
+    ],
+)
 async def test_retry_after_is_passed_on(upstream: Upstream, header: str, understood: int | None) -> None:
     reply = UpstreamResponse("oracle", "The Oracle", 429, b"", {"Retry-After": header})
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,6 +31,7 @@ from centgate.errors import (
 )
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.rate_limiter import RateLimiter
+from centgate.timestamps import parse_retry_after
 
 USER_AGENT = f"Mozilla/5.0 (compatible; Centgate/{__version__})"
 """Starts like a browser's, since some hosts block other clients."""
@@ -37,6 +39,8 @@ CONNECT_TIMEOUT = 4
 MAX_CONNECTIONS_PER_HOST = 100
 """Maximum number of open connections to one host."""
 CHUNK_BYTES = 64 * 1024
+MAX_RETRY_AFTER = 3600
+"""Maximum seconds that an upstream's `Retry-After` counts."""
 _CONNECTION_ERRORS = (aiohttp.ClientConnectionError, aiohttp.ServerTimeoutError)
 """Errors that are retried once: connection refused, reset, closed without a response, or timed out."""
 
@@ -205,7 +209,8 @@ class Upstream:
             return ProviderRateLimited(
                 name,
                 f"{label} rate limit reached (status 429)",
-                retry_after=_seconds(reply.headers.get("Retry-After")),
+                retry_after=ceil(min(parse_retry_after(reply.headers.get("Retry-After")), MAX_RETRY_AFTER))
+                or None,
             )
         if status in (408, 504):
             return ProviderTimeout(name, f"{label} gave up with status {status}")
@@ -234,8 +239,3 @@ def open_session() -> aiohttp.ClientSession:
     # aiohttp retries a GET by itself, which would double the retry here; there is no public switch
     session._retry_connection = False  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     return session
-
-
-def _seconds(retry_after: str | None) -> int | None:
-    """Parse `Retry-After` if it is a number of seconds; at most an hour."""
-    return min(int(retry_after), 3600) if retry_after and retry_after.strip().isdigit() else None

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
@@ -19,6 +17,7 @@ import aiohttp
 from centgate.payments.facilitator_http import AGENT
 from centgate.settings import Settings
 from centgate.signing.webhook_signature import sign_webhook
+from centgate.timestamps import parse_retry_after
 
 TIMEOUT = aiohttp.ClientTimeout(total=15)
 """Timeout of one attempt."""
@@ -90,21 +89,4 @@ def _judge_response(status: int, retry_after: str | None) -> SendResult:
     error = f"status {status}" + (", a redirect, which is not followed" if 300 <= status < 400 else "")
     if status == GONE:
         return SendResult("gone", error)
-    return SendResult("failed", error, _parse_retry_after(retry_after))
-
-
-def _parse_retry_after(text: str | None) -> float:
-    """Parse `Retry-After`, seconds or a date, into seconds; 0 if it is missing or invalid."""
-    if text is None:
-        return 0.0
-    try:
-        seconds = float(text) if text.strip().isdecimal() else _seconds_until(text)
-    except (ValueError, OverflowError):
-        return 0.0
-    return min(max(0.0, seconds), MAX_RETRY_AFTER)
-
-
-def _seconds_until(date: str) -> float:
-    """Return the seconds until an HTTP date. Raises ValueError."""
-    moment = parsedate_to_datetime(date)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - time.time()
+    return SendResult("failed", error, min(parse_retry_after(retry_after), MAX_RETRY_AFTER))
