@@ -323,6 +323,17 @@ def test_prometheus_reads_metrics_port_and_rules() -> None:
     assert "./alerts.yml:/etc/prometheus/alerts.yml:ro" in load_compose()["services"]["prometheus"]["volumes"]
 
 
+def test_rules_are_explained_with_their_severity() -> None:
+    groups = load_documents(DEPLOY / "alerts.yml")[0]["groups"]
+    rules = {each["alert"]: each for group in groups for each in group["rules"]}
+    page = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+
+    explained = re.findall(r"^\| `(\w+)` \| (critical|warning) \|", page, re.MULTILINE)
+
+    assert explained == [(name, each["labels"]["severity"]) for name, each in rules.items()]
+    assert [name for name, each in rules.items() if not each["annotations"].get("description")] == []
+
+
 def test_grafana_listens_on_loopback_with_dashboard() -> None:
     grafana = load_compose()["services"]["grafana"]
     (provider,) = load_documents(DEPLOY / "grafana/dashboards.yml")[0]["providers"]

@@ -22,7 +22,8 @@ scrape_configs:
 With several workers (`CENTGATE_WORKERS`) one port publishes the sums of all workers; they share
 their values in a temporary folder, which must be writable (set by `TMPDIR`).
 
-Rules for alerts are in `deploy/alerts.yml`, a dashboard for Grafana in `deploy/grafana-dashboard.json`.
+Rules for alerts are in `deploy/alerts.yml`, what to do about each in
+[alerts.md](alerts.md#rules-for-prometheus), a dashboard for Grafana in `deploy/grafana-dashboard.json`.
 
 This page is written by `make docs`.
 """
