@@ -209,9 +209,10 @@ async def test_terms_for_another_host_can_be_allowed(shop: OpenClient, hostile: 
     ("caps", "says"),
     [
         (Caps(per_call=Decimal("0.0099")), "CENTGATE_CAP_PER_CALL"),
-        (Caps(total=Decimal("0.0099")), "CENTGATE_CAP_TOTAL"),
+        (Caps(total=Decimal("0.0099")), r"`Caps\.total`, CENTGATE_CAP_TOTAL"),
+        (Caps(per_day=Decimal("0.0099")), r"`Caps\.per_day`, CENTGATE_CAP_PER_DAY"),
     ],
-    ids=["per call", "total"],
+    ids=["per call", "total", "per day"],
 )
 async def test_price_above_cap_is_not_signed(
     shop: OpenClient, hostile: HostileApi, caps: Caps, says: str

@@ -8,6 +8,7 @@ import pickle
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -144,6 +145,15 @@ def test_invalid_key_is_refused_and_not_repeated(file: Path, text: str, says: st
 
     assert not text.strip() or text.strip() not in str(error.value)
     assert error.value.money == "not_moved"
+
+
+def test_text_in_place_of_bytes_is_refused_with_advice() -> None:
+    key: Any = "0x" + "12" * 32
+
+    with pytest.raises(WalletUnreadable, match="from_key") as error:
+        Wallet(key)
+
+    assert key not in str(error.value)
 
 
 def test_key_in_place_of_path_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,7 +63,7 @@ class Caps:
         if spent.total + usd > self.total:
             return (
                 f"total cap reached: ${spent.total} of ${self.total} is already committed, and this call "
-                f"costs ${usd}: raise the cap (CENTGATE_CAP_TOTAL) to continue"
+                f"costs ${usd}: raise the cap (`Caps.total`, CENTGATE_CAP_TOTAL) to continue"
             )
         return _period_objection("hour", usd, spent.last_hour, self.per_hour) or _period_objection(
             "day", usd, spent.last_day, self.per_day
@@ -75,7 +75,7 @@ def _period_objection(period: str, usd: Decimal, spent: Decimal, cap: Decimal | 
         return None
     return (
         f"cap per {period} reached: ${spent} of ${cap} was signed for in the last {period}, and this call "
-        f"costs ${usd}: wait, or raise the cap (CENTGATE_CAP_PER_{period.upper()})"
+        f"costs ${usd}: wait, or raise the cap (`Caps.per_{period}`, CENTGATE_CAP_PER_{period.upper()})"
     )
 
 

@@ -136,8 +136,9 @@ class BaseClient(ABC):
     def with_limits(self, *, timeout: float | None = None, max_price: Decimal | str | None = None) -> Self:
         """Return a client with limits of its own, for typed methods: it shares everything else with this one.
 
-        `timeout` is in seconds for a whole call; a payment that was signed by then stays open, and the same
-        call sends it again. `max_price` is in US dollars, and cannot raise the cap per call.
+        `timeout` is in seconds for a whole call, though a signed payment has a second at least; one that is
+        not answered by then stays open, and the same call sends it again. `max_price` is in US dollars, and
+        cannot raise the cap per call.
         """
         limited = copy(self)
         limited._purchases = self._purchases.with_limits(timeout, max_price)  # noqa: SLF001 - of this class

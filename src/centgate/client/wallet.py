@@ -26,7 +26,9 @@ class Wallet:
         try:
             self.address = to_checksum_address(derive_address(key))
         except ValueError:
-            raise WalletUnreadable("the wallet's key is not a secp256k1 private key of 32 bytes") from None
+            advice = "" if len(key) == 32 else "; use Wallet.from_key for one of 64 hex digits"
+            message = f"the wallet's key is not a secp256k1 private key of 32 bytes{advice}"
+            raise WalletUnreadable(message) from None
         self._key = key
 
     def __repr__(self) -> str:
