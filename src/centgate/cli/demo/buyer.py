@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 from eth_account import Account as EthAccount
 from rich.console import Console, RenderableType
+from rich.markup import escape
 from x402 import x402ClientSync
 from x402.http import encode_payment_signature_header
 from x402.mechanisms.evm.exact import ExactEvmClientScheme
@@ -48,7 +49,7 @@ class DemoBuyer:
     def print_warnings(self, answer: dict[str, Any]) -> None:
         """Print the warnings of an answer."""
         for warning in answer["warnings"]:
-            self.print_line(f"   [yellow]warning[/] {warning}")
+            self.print_line(f"   [yellow]warning[/] {escape(warning)}")
 
     def request_terms(self, path: str, body: dict[str, Any]) -> str:
         """Send an unpaid request and return the PAYMENT-REQUIRED header."""

@@ -162,11 +162,12 @@ def _show_pool(buyer: DemoBuyer, token: str) -> None:
 
 def _explain_contract(buyer: DemoBuyer, token: str) -> None:
     data = _buy(buyer, "contract-explain", contractAddress=token)["data"]
+    proxy, verified = data["proxy"], json.dumps(data["verified"])
     buyer.print_line(
-        f"[bold]3. A contract[/]  contract-explain: {data['proxy']['accountKind']}, proxy: "
-        f"{json.dumps(data['proxy']['isProxy'])}, verified: {json.dumps(data['verified'])}\n"
+        f"[bold]3. A contract[/]  contract-explain: TRAP is a {proxy['accountKind']}, isProxy is "
+        f"{json.dumps(proxy['isProxy'])}, verified is {verified}: a node has no source code\n"
     )
-    expect(data["proxy"]["accountKind"] == "contract", "the token was not found to be a contract")
+    expect(proxy["accountKind"] == "contract", "the token was not found to be a contract")
 
 
 def _check_links(buyer: DemoBuyer) -> None:

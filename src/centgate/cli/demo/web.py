@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from centgate.cli.demo.buyer import DemoBuyer, expect
 from centgate.cli.demo.site import GUIDE_PATH, PAGES
@@ -30,7 +32,7 @@ def read_site(buyer: DemoBuyer, site: str) -> None:
     expect(set(PAGES) <= paths, f"the map lists {sorted(paths)}, but not all of {sorted(PAGES)}")
     page = buyer.buy(SCRAPE, {"url": f"{site}{GUIDE_PATH}"}).json()["data"]
     buyer.print_line("\n[italic]crawler-scrape[/]")
-    buyer.print_line(Padding(page["markdown"], (0, 3)))
+    buyer.print_line(Padding(Text(page["markdown"]), (0, 3)))
     buyer.print_line()
     expect("| loopback |" in page["markdown"], "the page's table is not in the markdown")
     expect("Accept all cookies" not in page["markdown"], "the consent banner is in the markdown")
@@ -43,7 +45,8 @@ def read_documentation(buyer: DemoBuyer, settings: Settings) -> None:
         buyer.print_line("   skipped: no package registry is reachable from here\n")
         return
     library = buyer.buy(RESOLVE, {"libraryName": LIBRARY}).json()["data"]["libraries"][0]
-    buyer.print_line(f"   {library['title']} {library['version']}, {library['id']}: {library['description']}")
+    description = escape(library["description"] or "")
+    buyer.print_line(f"   {library['title']} {library['version']}, {library['id']}: {description}")
     answer = buyer.buy(QUERY, {"libraryId": library["id"], "topic": TOPIC, "tokens": 1000}).json()
     _show_docs(buyer, answer)
 
@@ -60,11 +63,11 @@ def _show_docs(buyer: DemoBuyer, answer: dict[str, Any]) -> None:
     docs = answer["data"]["docs"]
     table = Table("title", "language", "tokens", title="libdocs-query-docs", title_justify="left")
     for doc in docs:
-        table.add_row(doc["title"], doc["language"], str(doc["tokens"]))
+        table.add_row(escape(doc["title"] or ""), doc["language"], str(doc["tokens"]))
     buyer.print_line(table)
     buyer.print_warnings(answer)
     expect(bool(docs), "there is no documentation")
     expect("timeout" in str(docs[0]).lower(), "the first excerpt does not cover the topic")
-    buyer.print_line(f"   {docs[0]['title']}, from {docs[0]['sourceUrl']}:")
-    buyer.print_line(Padding((docs[0]["code"] or docs[0]["text"] or "").strip()[:500], (0, 3)))
+    buyer.print_line(f"   {escape(docs[0]['title'] or '')}, from {docs[0]['sourceUrl']}:")
+    buyer.print_line(Padding(Text((docs[0]["code"] or docs[0]["text"] or "").strip()[:500]), (0, 3)))
     buyer.print_line()
