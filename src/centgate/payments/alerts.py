@@ -1,15 +1,6 @@
 """Alerts: conditions that need an operator's attention are POSTed to a webhook, as JSON.
 
-kind           settlements_failing, fallback_in_use, payments_unresolved, audit_findings or webhooks_failing
-state          raised, then reminder at growing intervals, then over once
-message        a sentence
-text           the message with the network, as shown by Slack and Mattermost
-count          unresolved payments; of the latest settlements, those that failed or went to the second
-               facilitator; findings of the audit; webhooks that wait
-oldestSeconds  age of the oldest unresolved payment, or of the oldest webhook; null for other kinds
-network        CAIP-2
-server         the public URL
-time           ISO 8601
+docs/alerts.md describes the members of an alert, and what to do about each kind.
 """
 
 from __future__ import annotations
