@@ -121,6 +121,26 @@ async def test_impossible_figure_is_unknown_and_named(upstreams: FakeUpstreams, 
     assert found.unreadable == ("sell_tax", "holders.percent")
 
 
+@pytest.mark.parametrize(
+    "row", [None, "0.4", {"address": FORGED}, {"address": FORGED, "percent": ""}], ids=str
+)
+@pytest.mark.parametrize("name", ["holders", "lp_holders"])
+async def test_holder_without_share_is_named(upstreams: FakeUpstreams, tmp_path: Path, name: str, row: Any):
+    rows = [row, {"address": TOKEN, "percent": "0.1"}]
+
+    found = await fetch_flags_with(upstreams, tmp_path, **{name: rows})
+
+    assert found.unreadable == (f"{name}[]",)
+
+
+@pytest.mark.parametrize("row", [None, {"name": "UniswapV2", "liquidity": "5"}], ids=str)
+async def test_pair_without_address_is_named(upstreams: FakeUpstreams, tmp_path: Path, row: Any):
+    found = await fetch_flags_with(upstreams, tmp_path, dex=[row, {"pair": TOKEN, "liquidity": "7"}])
+
+    assert [pool.liquidity_usd for pool in found.pools or ()] == [7]
+    assert found.unreadable == ("dex[]",)
+
+
 async def test_share_rounded_above_whole_is_whole(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(upstreams, tmp_path, creator_percent="1.000000000000022463")
 
@@ -235,6 +255,7 @@ async def test_expired_lock_behind_many_small_ones_is_found(upstreams: FakeUpstr
         ([{"amount": "-1"}], (TokenLock(80, None),)),
         ([{"end_time": "2027-01-02"}, {}], (TokenLock(80, datetime(2027, 1, 2, tzinfo=UTC)),)),
         ([{"end_time": "2027-01-02"}, {"end_time": "soon"}], (TokenLock(80, None, end_unreadable=True),)),
+        ([{"end_time": "2027-01-02", "amount": "5"}, None], (TokenLock(80, None, end_unreadable=True),)),
     ],
     ids=str,
 )

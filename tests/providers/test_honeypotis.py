@@ -317,6 +317,13 @@ async def test_risk_is_level_or_start_of_its_word(
     assert (await simulate_against(upstreams, tmp_path, build_sale(summary=summary))).risk_level == level
 
 
+@pytest.mark.parametrize("flags", [[None], [{"severity": "high"}], {"flag": "honeypot"}], ids=str)
+async def test_flag_without_name_is_unreadable(upstreams: FakeUpstreams, tmp_path: Path, flags: Any):
+    found = await simulate_against(upstreams, tmp_path, build_sale(summary={"flags": flags}))
+
+    assert (found.flags, found.unreadable) == ((), ("flags",))
+
+
 async def test_flags_are_parsed_from_both_lists(upstreams: FakeUpstreams, tmp_path: Path):
     listed = [{"flag": "CLOSED_SOURCE", "severity": "High", "description": "a\u202eb"}, {"flag": None}, 7]
 

@@ -52,7 +52,7 @@ def parse_token_security(row: dict[str, Any], *, partial: bool) -> TokenFlags:
         holder_count=as_count(raw.get("holder_count")) or None,
         holders=fields.holders("holders"),
         lp_holders=fields.holders("lp_holders"),
-        pools=_parse_pools(row.get("dex")),
+        pools=fields.pools("dex"),
         note=raw.get("note") or raw.get("other_potential_risks") or None,
         raw=raw,
         unreadable=tuple(dict.fromkeys(fields.unreadable)),
@@ -117,18 +117,41 @@ class _FieldReader:
 
     def holders(self, field: str) -> tuple[Holder, ...] | None:
         """Parse a list of holders; None without a list. Rows without an address are left out."""
-        rows = self._row.get(field)
-        if not isinstance(rows, list):
+        rows = self._rows(field)
+        if rows is None:
             return None
-        parsed = [self._holder(field, row) for row in _objects(rows)[:_MAX_HOLDERS]]
+        parsed = [self._holder(field, row) for row in rows[:_MAX_HOLDERS]]
         return tuple(holder for holder in parsed if holder)
+
+    def pools(self, field: str) -> tuple[DexPool, ...] | None:
+        """Parse a list of pairs; None without a list. Rows without a pair are left out."""
+        rows = self._rows(field)
+        if rows is None:
+            return None
+        parsed = [_parse_pool(row) for row in rows[:_MAX_POOLS]]
+        if None in parsed:
+            self.unreadable.append(f"{field}[]")
+        return tuple(pool for pool in parsed if pool)
+
+    def _rows(self, field: str) -> list[dict[str, Any]] | None:
+        """Return the objects in a list; None without a list."""
+        listed = self._row.get(field)
+        if not isinstance(listed, list):
+            return None
+        rows = _objects(listed)
+        if len(rows) < len(cast(list[Any], listed)):
+            self.unreadable.append(f"{field}[]")
+        return rows
 
     def _holder(self, field: str, row: dict[str, Any]) -> Holder | None:
         holder = as_address(row.get("address"))
         if holder is None:
             self.unreadable.append(f"{field}.address")
             return None
-        percent = self._percent(f"{field}.percent", row.get("percent"))
+        share = row.get("percent")
+        percent = self._percent(f"{field}.percent", share)
+        if share in (None, ""):  # what it holds is missing in every sum
+            self.unreadable.append(f"{field}[]")
         is_locked = _parse_flag(row.get("is_locked", row.get("locked")))
         locks = () if percent is None else _parse_locks(row, percent)
         if is_locked and any(lock.end_unreadable for lock in locks):
@@ -149,8 +172,9 @@ def _parse_locks(row: dict[str, Any], percent: float) -> tuple[TokenLock, ...]:
     If their amounts are unreadable, the latest end holds for the whole.
     """
     listed = row.get("locked_detail")
-    details = _objects([listed] if isinstance(listed, dict) else listed)
-    if not details:
+    rows = [cast(Any, listed)] if isinstance(listed, dict) else as_list(listed)
+    details = _objects(rows)
+    if not details or len(details) < len(rows):  # a lock that cannot be read may be of any part
         return (TokenLock(percent, None, end_unreadable=True),) if listed else ()
     read = details[:_MAX_LOCKS]
     locks = [_parse_end(detail.get("end_time")) for detail in read]
@@ -209,14 +233,11 @@ def _parse_time(value: Any) -> datetime | None:
     return parse_iso_time(value) or parse_iso_time(f"{value}Z") or parse_iso_time(f"{value}T00:00:00Z")
 
 
-def _parse_pools(rows: Any) -> tuple[DexPool, ...] | None:
-    if not isinstance(rows, list):
+def _parse_pool(row: dict[str, Any]) -> DexPool | None:
+    pair = as_pool_id(row.get("pair"))
+    if pair is None:
         return None
-    return tuple(
-        DexPool(pair, as_clean_name(row.get("name")), as_usd(row.get("liquidity")))
-        for row in _objects(rows)[:_MAX_POOLS]
-        if (pair := as_pool_id(row.get("pair")))
-    )
+    return DexPool(pair, as_clean_name(row.get("name")), as_usd(row.get("liquidity")))
 
 
 def _objects(rows: Any) -> list[dict[str, Any]]:

@@ -115,6 +115,7 @@ def _parse_simulation(chain_id: int, body: dict[str, Any], raw: Mapping[str, str
         unreadable=(
             *(f"simulationResult.{tax}" for tax in raw_taxes if raw_taxes[tax] and taxes[tax] is None),
             *(["honeypotResult.isHoneypot"] if _is_verdict_unreadable(body, raw) else []),
+            *(["flags"] if any(not _parse_flag_name(each) for each in _list_flags(body)) else []),
         ),
     )
 
@@ -191,14 +192,29 @@ def _scalars(node: dict[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
 def _parse_flags(body: dict[str, Any]) -> Iterator[SimulationFlag]:
     """Yield each flag once: those of the summary, then those of the older list of names."""
     names: set[str] = set()
-    for each in [*as_list(get_path(body, "summary", "flags")), *as_list(body.get("flags"))][:_MAX_FLAGS]:
-        entry = cast(dict[str, Any], each) if isinstance(each, dict) else {"flag": each}
-        flag_name = (as_clean_name(entry.get("flag")) or "").lower()
+    for entry in _list_flags(body):
+        flag_name = _parse_flag_name(entry)
         if flag_name and flag_name not in names:
             names.add(flag_name)
             yield SimulationFlag(
                 flag_name, _parse_severity(entry), clean_line(as_text(entry.get("description")), 160)
             )
+
+
+def _list_flags(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries of both lists; what is no list is one entry."""
+    listed: list[Any] = []
+    for flags in (get_path(body, "summary", "flags"), body.get("flags")):
+        listed += [{}] if flags is not None and not isinstance(flags, list) else as_list(flags)
+    return [
+        cast(dict[str, Any], each) if isinstance(each, dict) else {"flag": each}
+        for each in listed[:_MAX_FLAGS]
+    ]
+
+
+def _parse_flag_name(entry: Mapping[str, Any]) -> str:
+    """Return the name in lower case; empty without one."""
+    return (as_clean_name(entry.get("flag")) or "").lower()
 
 
 def _parse_severity(flag: Mapping[str, Any]) -> str | None:

@@ -428,6 +428,22 @@ def test_impossible_tax_is_no_forged_balance():
     )
 
 
+def test_unreadable_entries_of_lists_are_reported():
+    facts = change_flags(unreadable=("holders[]", "dex[]"))
+
+    (warning,) = [each for each in evaluate_token(facts).warnings if "cannot be read" in each]
+    assert warning.startswith("unreadable: GoPlus Security gives entries in holders, dex that cannot be read")
+
+
+def test_flag_without_name_is_reported():
+    facts = change_simulation(unreadable=("flags",))
+
+    assert any(
+        each.startswith("unreadable: honeypot.is raises a flag without a name")
+        for each in evaluate_token(facts).warnings
+    )
+
+
 def test_impossible_simulated_tax_is_reported():
     facts = change_simulation(buy_tax=None, unreadable=("simulationResult.buyTax",))
 

@@ -82,6 +82,8 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
     if "honeypotResult.isHoneypot" in evidence.simulation_result.unreadable:
         label = LABELS["honeypotis"]
         yield f"unreadable: {label} gives no boolean as isHoneypot; not checked by it: {SALE_SUBJECT}"
+    if "flags" in evidence.simulation_result.unreadable:
+        yield f"unreadable: {LABELS['honeypotis']} raises a flag without a name, which does not count"
     others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
     if shares := [name for name in others if name.endswith("percent")]:
         yield (
@@ -98,6 +100,11 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
         yield (
             f"unreadable: {LABELS['goplus']} gives locks in {', '.join(locks)} whose end cannot be read, so "
             "they may have ended"
+        )
+    if lists := [name.removesuffix("[]") for name in others if name.endswith("[]")]:
+        yield (
+            f"unreadable: {LABELS['goplus']} gives entries in {', '.join(lists)} that cannot be read, so "
+            "what they hold is not counted"
         )
     if addresses := [name for name in others if name.endswith("address")]:
         yield f"unreadable: {LABELS['goplus']} gives no address as {', '.join(addresses)}"
