@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from fake_upstreams import FakeUpstreams
+from fake_upstreams import FakeUpstreams, RecordedRequest
 from lookups.token_cases import CASES, TokenCase
 from lookups.token_world import (
     ETHER,
@@ -23,7 +24,7 @@ from lookups.token_world import (
     find_errors,
     v2_key,
 )
-from tampering_proxy import Interceptor, rpc_error, start_proxy
+from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
@@ -43,6 +44,8 @@ from centgate.settings import ProviderSettings, Settings
 CASE_BY_NAME = {case.name: case for case in CASES}
 ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked after some blocks"}
 """Cases of `make test`: each needs another part of the rules."""
+SELL_TOKENS = "0x9b4db972"
+"""Selector of a sale at a holder."""
 NO_POOL = "0x" + "12" * 20
 """Address of a pool in which nobody can buy."""
 
@@ -272,6 +275,57 @@ async def test_holders_of_dust_prove_nothing(market: ServedWorld):
 
     # a pair pays nothing for one base unit
     assert (found.honeypot, found.holder_sales) == (False, None), found
+
+
+async def test_node_behind_the_purchases_shows_no_theft(market: ServedWorld, upstreams: FakeUpstreams):
+    world = market.world
+    token = world.deploy("Plain")
+    pair = world.open_pair(token)
+    before = world.owner.chain.height
+    for buyer in world.buyers:
+        buyer.send(world.router, "buy(address,address)", WETH, pair, value=ETHER // 50)
+
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        body = json.dumps(request.body)
+        if SELL_TOKENS not in body:
+            return 200, forward_to_node(market.url, request.body)
+        entries = forward_to_node(market.url, json.loads(body.replace('"latest"', f'"{before:#x}"')))
+        methods = {each["id"]: each["method"] for each in json.loads(body)}
+        heights = [each for each in entries if methods[each["id"]] == "eth_blockNumber"]
+        for each in heights:
+            each["result"] = hex(before)
+        return 200, entries
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+
+    async with open_rpc(upstreams.url_of("node")) as rpc:
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [v2_key(token, pair)], [])
+
+    assert (found.honeypot, found.holder_sales) == (False, None), found
+    assert any(each.startswith("sales at 3 of 3 holders gave no result") for each in rpc.trace.warnings)
+
+
+@pytest.mark.parametrize("result", ["0x", "0x" + "00" * (3 * 32 + 3 * 512), "0x01"], ids=len)
+async def test_unreadable_sale_of_holder_is_reported(
+    market: ServedWorld, upstreams: FakeUpstreams, result: str
+):
+    token, pool = market.token("revert on sale")
+
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        body: Any = request.body
+        reply = forward_to_node(market.url, body)
+        if isinstance(body, list):
+            sales = [each["id"] for each in cast(list[Any], body) if SELL_TOKENS in str(each)]
+            for each in reply:
+                each["result"] = result if each["id"] in sales[:1] else each["result"]
+        return 200, reply
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+    async with open_rpc(upstreams.url_of("node")) as rpc:
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
+
+    assert (found.honeypot, found.holder_sales and found.holder_sales.tested) == (None, 2)
+    assert any(each.startswith("sales at 1 of 3 holders gave no result") for each in rpc.trace.warnings)
 
 
 @pytest.mark.extended

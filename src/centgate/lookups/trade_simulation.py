@@ -40,6 +40,7 @@ from centgate.crypto.token.trade_result import (
     TradeProbes,
     summarise_trades,
 )
+from centgate.crypto.token.trade_rules import FAILED_SALES, HOLDER_TAXES, TAKEN_AWAY
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20
@@ -371,17 +372,31 @@ class _TradeSimulation:
         chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
         if not chosen:
             return []
-        outcomes, sent, sends = await asyncio.gather(
+        (node_height, outcomes), sent, sends = await asyncio.gather(
             self._run_at_holders(chosen, price),
             self._read_sent(chosen, height),
             self._send_from(dict.fromkeys(chosen, 1), price),
         )
+        is_behind = height is not None and node_height < height
+        if is_behind:
+            sent = None  # what was bought since is not there yet, rather than gone
         probes: list[HolderProbe] = []
+        missing = 0
         for holder, (code, outcome) in outcomes.items():
+            if code and not code.startswith(_DELEGATION):
+                continue
             probe = _parse(partial(parse_holder_probe, holder), outcome)
-            if probe is not None and (not code or code.startswith(_DELEGATION)):
-                is_drained = _is_drained(probe, (received or {}).get(holder), sent)
-                probes.append(replace(probe, drained=is_drained, can_send=sends.get(holder)))
+            if probe is None or not probe.depth or (is_behind and not probe.balance):
+                missing += 1
+                continue
+            is_drained = _is_drained(probe, (received or {}).get(holder), sent)
+            probes.append(replace(probe, drained=is_drained, can_send=sends.get(holder)))
+        if missing:
+            checks = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+            self.rpc.trace.add_warning(
+                f"sales at {missing} of {len(chosen)} holders gave no result; not checked at them on the "
+                f"chain: {checks}"
+            )
         tested = [probe for probe in probes if probe.is_tested]
         # a token may refuse so small an amount
         refused = {
@@ -412,16 +427,19 @@ class _TradeSimulation:
 
     async def _run_at_holders(
         self, holders: Sequence[str], price: int
-    ) -> Mapping[str, tuple[bytes, CallOutcome]]:
-        """Run the sale of each holder; without a price of gas if the node runs none of them with it."""
+    ) -> tuple[int, Mapping[str, tuple[bytes, CallOutcome]]]:
+        """Run the sale of each holder; without a price of gas if the node runs none of them with it.
+
+        Return the node's latest block with their code and results.
+        """
         calls = {holder: self._holder_call(self.pools[0], holder, price) for holder in holders}
-        outcomes = await attempt(self.rpc.simulate_at_accounts, self.chain_id, calls)
-        is_run = not isinstance(outcomes, NoData | ProviderFailure)
-        if is_run and any(outcome.succeeded for _, outcome in outcomes.values()):
-            return outcomes
+        found = await attempt(self.rpc.simulate_at_accounts, self.chain_id, calls)
+        is_run = not isinstance(found, NoData | ProviderFailure)
+        if is_run and any(outcome.succeeded for _, outcome in found[1].values()):
+            return found
         if price:
             return await self._run_at_holders(holders, 0)
-        return outcomes if is_run else {}
+        return found if is_run else (0, {})
 
     async def _read_sent(self, holders: Sequence[str], height: int | None) -> set[str] | None:
         """Return the holders that sent tokens themselves; None if that is not known."""

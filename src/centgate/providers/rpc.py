@@ -293,14 +293,23 @@ class Rpc(Provider):
     @instrumented
     async def simulate_at_accounts(
         self, chain_id: int, calls: Mapping[str, SimulatedCall]
-    ) -> dict[str, tuple[bytes, CallOutcome]]:
-        """Run a call for each account; return the account's code on the chain, and the result, by account."""
-        requests = [("eth_getCode", [account, LATEST]) for account in calls]
+    ) -> tuple[int, dict[str, tuple[bytes, CallOutcome]]]:
+        """Run a call for each account.
+
+        Return the node's latest block, and the account's code on the chain with the result, by account.
+        """
+        requests: list[RpcRequest] = [("eth_blockNumber", [])]
+        requests += [("eth_getCode", [account, LATEST]) for account in calls]
         requests += [build_call_request(call) for call in calls.values()]
         pool = self._nodes_for(chain_id, list(calls.values()))
-        outcomes = await pool.fetch_each(requests, parse_call_outcome, tolerant=True)
+
+        async def ask_node(node: RpcNode) -> tuple[int, list[CallOutcome]]:
+            height, *answers = await pool.send_requests(node, requests, tolerant=True)
+            return _parse_number(height), [parse_call_outcome(answer) for answer in answers]
+
+        height, outcomes = await pool.first_success(ask_node)
         codes = [outcome.data for outcome in outcomes[: len(calls)]]
-        return dict(zip(calls, zip(codes, outcomes[len(calls) :], strict=True), strict=True))
+        return height, dict(zip(calls, zip(codes, outcomes[len(calls) :], strict=True), strict=True))
 
     @instrumented
     async def event_logs(
