@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 from facilitators import build_settings
 
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.chain_pools import PoolState
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
-from centgate.errors import NoData
+from centgate.errors import NoData, ProviderFailure
 from centgate.lookups import chain_pools
 from centgate.lookups.chain_pools import find_pools, quote_impacts, read_pool
 from centgate.provider import RequestTrace
-from centgate.providers.rpc import Rpc
+from centgate.providers.rpc import ContractCall, Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
@@ -133,6 +134,59 @@ async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: p
     assert [each for each in market.rpc.trace.warnings if "were not read" in each] == [
         "1 of 3 pools on the chain were not read: those with the least of the other token"
     ]
+
+
+def lose_answers(monkeypatch: pytest.MonkeyPatch, rpc: Rpc, *signatures: str) -> None:
+    """Let calls of these functions fail at the node."""
+    lost = {function_selector(signature) for signature in signatures}
+    call_contracts = rpc.call_contracts
+
+    async def answer(chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
+        answers = await call_contracts(chain_id, calls)
+        return [None if call.data[:4] in lost else each for call, each in zip(calls, answers, strict=True)]
+
+    monkeypatch.setattr(rpc, "call_contracts", answer)
+
+
+@pytest.mark.parametrize(("lost", "kind"), [("getReserves()", "v4"), ("getLiquidity(bytes32)", "v2")])
+async def test_unread_pool_is_not_taken_for_an_empty_one(
+    market: Market, monkeypatch: pytest.MonkeyPatch, lost: str, kind: str
+) -> None:
+    exchanges, token = market.exchanges, market.token
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
+    lose_answers(monkeypatch, market.rpc, lost)
+
+    (pool,) = await market.pools()
+
+    assert pool.key.kind == kind
+    assert any("did not tell the state of 1 pools" in each for each in market.rpc.trace.warnings)
+    lose_answers(monkeypatch, market.rpc, "getReserves()", "getLiquidity(bytes32)")
+    with pytest.raises(ProviderFailure):
+        await market.pools()
+
+
+async def test_lost_look_up_does_not_prove_that_no_pool_exists(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchanges, token = market.exchanges, market.token
+    weth = exchanges.wrap(10 * COIN)
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
+    call_contracts = market.rpc.call_contracts
+
+    async def answer(chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
+        answers = await call_contracts(chain_id, calls)
+        # the node runs out of gas for the one call that finds the pool
+        pair = [call.data[:4] == function_selector("getPair(address,address)") for call in calls]
+        return [
+            None if is_pair and each and any(each) else each
+            for is_pair, each in zip(pair, answers, strict=True)
+        ]
+
+    monkeypatch.setattr(market.rpc, "call_contracts", answer)
+
+    with pytest.raises(ProviderFailure):
+        await market.pools()
 
 
 @pytest.mark.extended

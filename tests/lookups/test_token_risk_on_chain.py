@@ -187,6 +187,22 @@ async def test_pair_of_unknown_exchange_proves_no_lock(
     assert bool(rpc.trace.warnings) != is_believed
 
 
+async def test_unread_shares_of_pair_are_reported(monkeypatch: pytest.MonkeyPatch):
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}")
+    pair = PoolKey("v2", "0x" + "a" * 40, WETH, "0x" + "f" * 40, "Uniswap v2", None)
+
+    async def answer(_chain: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
+        return [(100).to_bytes(32), None, *[bytes(32)] * (len(calls) - 2)]
+
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        monkeypatch.setattr(rpc, "call_contracts", answer)
+        found = await read_locked_shares(rpc, CHAIN_ID, pair)
+
+    assert found is None
+    assert any(each.endswith("not checked on the chain: locked liquidity") for each in rpc.trace.warnings)
+
+
 @pytest.mark.extended
 async def test_burned_liquidity_is_found_by_balance(tokens: ServedTokens):
     token = tokens.token("tax on both")

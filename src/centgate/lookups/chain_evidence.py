@@ -159,7 +159,10 @@ async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Ho
     calls = [erc20.balance_of_call(pool.address, address) for address in addresses]
     returned = await rpc.call_contracts(chain_id, [erc20.total_supply_call(pool.address), *calls])
     total, *balances = [erc20.decode_uint(answer) for answer in returned]
-    if not total or None in balances:
+    if total is None or None in balances:
+        rpc.trace.add_warning("the pair did not tell its shares; not checked on the chain: locked liquidity")
+        return None
+    if not total:
         return None
     holders = tuple(
         Holder(address, None, contract=None, locked=None, percent=round(100 * balance / total, 6))

@@ -106,11 +106,18 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     answers = results[len(facts_calls) :]
     if chain_id in CHAIN_BY_ID:
         _warn_of_absent(rpc, candidates, answers)
+    unread = _count_unread(candidates, answers)
+    if unread:
+        rpc.trace.add_warning(
+            f"the node did not tell whether {unread} pools of the token exist, which are left out"
+        )
     keys = [
         (candidate, key)
         for candidate, answer in zip(candidates, answers, strict=True)
         if (key := _existing_pool(candidate, token, answer))
     ]
+    if unread and not keys:
+        raise rpc.invalid_response("did not tell which pools the token has")
     if facts is None or not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
     keys = await _choose_pools(rpc, chain_id, facts, keys)
@@ -334,6 +341,19 @@ def _warn_of_absent(rpc: Rpc, candidates: Sequence[_Candidate], answers: Sequenc
         rpc.trace.add_warning(f"not at this node, so their pools are left out: {', '.join(sorted(silent))}")
 
 
+def _count_unread(candidates: Sequence[_Candidate], answers: Sequence[bytes | None]) -> int:
+    """Count the failed look-ups at factories that answer others: none refuses one of two different tokens."""
+    present = {
+        candidate.exchange.name
+        for candidate, answer in zip(candidates, answers, strict=True)
+        if decode_uint(answer) is not None
+    }
+    return sum(
+        candidate.exchange.name in present and decode_uint(answer) is None
+        for candidate, answer in zip(candidates, answers, strict=True)
+    )
+
+
 def _facts_calls(table: int, token: str) -> list[ContractCall]:
     feeds = PRICE_FEEDS[table]
     latest = function_selector("latestRoundData()")
@@ -402,14 +422,32 @@ async def _choose_pools(
 async def _read_states(
     rpc: Rpc, chain_id: int, token: str, facts: _TokenFacts, keys: Sequence[tuple[_Candidate, PoolKey]]
 ) -> list[PoolState]:
-    """Read the state of pools in one round; pools that are empty or answer nonsense are left out."""
+    """Read the state of pools in one round; pools that are empty or answer nonsense are left out.
+
+    Raises ProviderFailure if the node told the state of none.
+    """
     groups = [_state_calls(candidate, key, token) for candidate, key in keys]
-    answers = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
+    returned = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
+    answers = [[next(returned) for _ in group] for group in groups]
     states = [
-        _parse_state(candidate, key, token, facts, [next(answers) for _ in group])
-        for (candidate, key), group in zip(keys, groups, strict=True)
+        state
+        for (candidate, key), group in zip(keys, answers, strict=True)
+        if (state := _parse_state(candidate, key, token, facts, group))
     ]
-    return [state for state in states if state]
+    unread = sum(_is_state_missing(key, group) for (_, key), group in zip(keys, answers, strict=True))
+    if unread and not states:
+        raise rpc.invalid_response("did not tell the state of the token's pools")
+    if unread:
+        rpc.trace.add_warning(f"the node did not tell the state of {unread} pools, which are left out")
+    return states
+
+
+def _is_state_missing(key: PoolKey, answers: Sequence[bytes | None]) -> bool:
+    """True if a call failed that no pool of a known exchange, and no quote token, refuses."""
+    if key.kind == "v4":
+        return None in map(decode_uint, answers)
+    _, quote_held, price_answer, *_ = answers
+    return decode_uint(quote_held) is None or len(price_answer or b"") < 2 * _WORD
 
 
 def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[ContractCall]:
