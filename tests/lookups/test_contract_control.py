@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from centgate.devchain.exchanges import OPERATOR, OPERATOR_BALANCE
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.lookups.contract_control import Controller, read_controller, read_roles
+from centgate.lookups.contract_functions import ContractFunctions, read_functions
+from centgate.lookups.contract_report import read_stated_owner
 from centgate.settings import Settings
 from centgate.solidity import CompiledContract
 
@@ -124,3 +127,20 @@ async def test_roles_are_unknown_without_node(chain_settings: Settings) -> None:
 
     assert roles is None
     assert controller == Controller(Owner(ALICE, "unknown"))
+
+
+@pytest.mark.parametrize("answer", [None, b"\0" * 16, b"\1" * 64])
+async def test_owner_function_without_address_leaves_owner_open(
+    contracts: Contracts, chain_settings: Settings, answer: bytes | None
+):
+    address = contracts.admin.lower()
+    state = ChainState(address, call_results={(address, OWNER_CALL): answer})
+    async with open_providers(chain_settings, contracts.url) as (rpc, bytecode):
+        (code,) = await rpc.contract_codes(CHAIN_ID, [address])
+        reading: asyncio.Task[ContractFunctions | None] = asyncio.create_task(
+            read_functions(bytecode, {address: code})
+        )
+        owner = await read_stated_owner(rpc, CHAIN_ID, state, reading=reading)
+
+    assert owner is None
+    assert any("owner of this contract is not known" in each for each in rpc.trace.warnings)

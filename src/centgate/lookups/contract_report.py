@@ -12,7 +12,7 @@ from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.functions import ControlFunction
-from centgate.crypto.contract.owners import Owner, OwnerKind
+from centgate.crypto.contract.owners import Owner, OwnerKind, has_owner_function
 from centgate.crypto.contract.proxies import AccountFinding, ChainState
 from centgate.crypto.contract.roles import MAX_LISTED_MEMBERS
 from centgate.crypto.contract.upgrade_events import Upgrade, contradicting_implementation
@@ -122,11 +122,22 @@ class ContractUpgrades(Data):
     to_block: int
 
 
-async def read_stated_owner(rpc: Rpc, chain_id: int, state: ChainState) -> ControllingAccount | None:
-    """Return the owner that a contract states, of kind `none` if it states none; None if it was not asked."""
+async def read_stated_owner(
+    rpc: Rpc, chain_id: int, state: ChainState, *, reading: asyncio.Task[ContractFunctions | None]
+) -> ControllingAccount | None:
+    """Return the owner that a contract states, of kind `none` if it states none.
+
+    None if it was not asked, or if its code has the function and the answer is no address.
+    """
     if (address := state.stated_owner) is not None:
         return _build_controller(await read_controller(rpc, chain_id, address, state=state))
-    return _build_controller(Controller(Owner(None, "none"))) if state.has_asked_owner else None
+    if not state.has_asked_owner:
+        return None
+    functions = await reading
+    if functions is not None and has_owner_function(functions.selectors):
+        rpc.trace.add_warning("the owner of this contract is not known: its own function gave no address")
+        return None
+    return _build_controller(Controller(Owner(None, "none")))
 
 
 async def read_upgrade_controller(

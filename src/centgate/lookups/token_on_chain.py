@@ -14,7 +14,7 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.code_analysis import CodeAnalysis
-from centgate.crypto.contract.owners import Owner, parse_owner
+from centgate.crypto.contract.owners import OWNER_GETTERS, Owner, has_owner_function, parse_owner
 from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
@@ -78,6 +78,8 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     if not analyses:
         flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
         return OnchainToken(state.identity, owner, flags, implementation=target, is_pinned_clone=is_pinned)
+    if state.owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
+        owner = Owner(None, "unknown")  # it names one, and the answer is no address
     powers = tuple(power for analysis in analyses for power in infer_powers(analysis))
     main = next((analysis for analysis in analyses if analysis.functions), analyses[0])
     flags = infer_flags(main, is_proxy=is_proxy, powers=powers)
@@ -105,7 +107,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.symbol_call(token),
         erc20.decimals_call(token),
         erc20.total_supply_call(token),
-        *(ContractCall(token, function_selector(getter)) for getter in ("owner()", "getOwner()")),
+        *(ContractCall(token, function_selector(getter)) for getter in OWNER_GETTERS),
     ]
     slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
     answers, words, (code,) = await asyncio.gather(

@@ -261,7 +261,7 @@ async def contract_explain(
                 candidates=_list_role_candidates(state, finding, sources),
             )
         )
-        owner_task = group.create_task(read_stated_owner(rpc, chain_id, state))
+        owner_task = group.create_task(read_stated_owner(rpc, chain_id, state, reading=functions_task))
         upgrader_task = group.create_task(read_upgrade_controller(rpc, chain_id, finding, state))
         upgrades_task = group.create_task(
             read_contract_upgrades(LogReader(chain_id, rpc, etherscan), finding, address, rpc.trace)

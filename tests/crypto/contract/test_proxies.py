@@ -115,6 +115,13 @@ def test_address_without_code_is_wallet_after_one_round():
     assert world.rounds == 1
 
 
+def test_pointer_of_address_without_code_leaves_proxy_open():
+    found = build_proxy(IMPLEMENTATION_SLOT, code=b"").classify()
+
+    assert (found.account, found.is_proxy, found.upgradeable) == ("unknown", None, None)
+    assert any("the node did not tell its code" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("number", [0, 1, 9, 0x100])
 def test_reserved_low_address_is_not_wallet(number: int):
     found = World({}).classify(f"0x{number:040x}")

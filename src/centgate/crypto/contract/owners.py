@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
+
+from centgate.crypto.contract.bytecode import function_selector
 
 OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]
 """`none`: the contract names no owner; `renounced`: an address that no one controls. `timelock` and
 `governor` are what a contract answers, and any contract can answer so; a `safe` runs the published code.
 """
+
+OWNER_GETTERS = ("owner()", "getOwner()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,11 @@ class Owner:
     """Delay of a timelock."""
     delegate_address: str | None = None
     """Contract whose code a wallet runs by EIP-7702, lower case."""
+
+
+def has_owner_function(selectors: Collection[bytes]) -> bool:
+    """True if one of a contract's functions names its owner."""
+    return any(function_selector(getter) in selectors for getter in OWNER_GETTERS)
 
 
 def parse_owner(returned: bytes | None) -> str | None:

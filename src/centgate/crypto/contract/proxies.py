@@ -293,6 +293,18 @@ def classify_account(state: ChainState) -> AccountFinding | None:
     if state.code is None:
         return None
     if not state.code:
+        if stored := next(
+            (each for slot, kind in POINTER_SLOTS if kind != "safe" and (each := state.slot_address(slot))),
+            None,
+        ):
+            return AccountFinding(
+                "unknown",
+                is_proxy=None,
+                notes=(
+                    f"its storage names {stored} as a proxy's does, though there is no code: it is a wallet "
+                    "that was delegated earlier, or the node did not tell its code",
+                ),
+            )
         note = (
             "this address is reserved by the chain: no one holds its key"
             if is_reserved(state.address)
