@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from configparser import ConfigParser
 from importlib.metadata import version
 from ipaddress import IPv4Network, ip_address, ip_network
 from pathlib import Path
@@ -31,6 +32,7 @@ DEPLOY = ROOT / "deploy"
 BASE = DEPLOY / "kubernetes/base"
 OVERLAYS = [DEPLOY / "kubernetes/overlays" / name for name in ("staging", "production")]
 MANIFESTS = sorted(DEPLOY.glob("kubernetes/**/*.yaml"))
+UNITS = DEPLOY / "systemd"
 OURS = [
     DEPLOY / name for name in ("Dockerfile", "compose.yaml", ".env.example", "Caddyfile", "README.md")
 ] + MANIFESTS
@@ -48,6 +50,13 @@ CONTENTS = {
 def load_documents(path: Path) -> list[dict[str, Any]]:
     """Return the YAML documents in a file."""
     return list(yaml.safe_load_all(path.read_text()))
+
+
+def load_unit(name: str) -> ConfigParser:
+    """Return the sections of a unit of systemd."""
+    unit = ConfigParser(interpolation=None)
+    unit.read(UNITS / name)
+    return unit
 
 
 def find_manifest(kind: str, name: str | None = None) -> dict[str, Any]:
@@ -211,6 +220,44 @@ def test_replica_has_enough_time_to_stop() -> None:
     assert pod["terminationGracePeriodSeconds"] >= pause + stop_seconds
     grace = load_compose()["services"]["centgate"]["stop_grace_period"]
     assert int(grace.removesuffix("s")) >= stop_seconds
+
+
+def test_service_of_systemd_stops_in_time_and_only_errors_restart_it() -> None:
+    from centgate.runtime import DRAIN_SECONDS, STOP_DELAY_SECONDS
+    from centgate.server import SHUTDOWN_SECONDS
+
+    service = load_unit("centgate.service")["Service"]
+
+    assert int(service["TimeoutStopSec"]) >= STOP_DELAY_SECONDS + SHUTDOWN_SECONDS + DRAIN_SECONDS
+    assert (service["Restart"], service["RestartPreventExitStatus"]) == ("on-failure", "2")  # a wrong setting
+
+
+def test_units_of_systemd_share_folder_and_user() -> None:
+    server, backup = (load_unit(f"{name}.service")["Service"] for name in ("centgate", "centgate-backup"))
+
+    assert server["ExecStart"] == "/opt/centgate/bin/centgate serve"
+    assert "exec /opt/centgate/bin/centgate payments backup backups/" in backup["ExecStart"]
+    assert "centgate/backups" in backup["StateDirectory"].split()
+    assert {name: server[name] for name in ("User", "WorkingDirectory", "UMask")} == {
+        name: backup[name] for name in ("User", "WorkingDirectory", "UMask")
+    }
+
+
+@pytest.mark.extended
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+def test_units_of_systemd_are_valid(tmp_path: Path) -> None:
+    command = str(Path(sys.executable).parent / "centgate")  # the units name one that is not installed here
+    for path in UNITS.iterdir():
+        (tmp_path / path.name).write_text(path.read_text().replace("/opt/centgate/bin/centgate", command))
+
+    found = subprocess.run(
+        ["systemd-analyze", "verify", *map(str, tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (found.returncode, found.stderr) == (0, "")
 
 
 def test_kustomization_has_everything_but_the_example() -> None:
