@@ -392,8 +392,9 @@ def test_missing_database_removes_gauges_and_is_reported(
 ) -> None:
     """The last test of this server: it breaks the journal."""
     assert server.value("centgate_payments_open", state="settling") is not None
-    for file in server.folder.glob("journal.db*"):
-        file.write_bytes(b"no database, but a long enough text in its place " * 1000)
+    for path in server.folder.glob("journal.db*"):
+        with path.open("r+b") as file:  # the server maps one of them, and would end if that was cut
+            file.write(b"no database, but a long enough text in its place " * 500)
 
     samples = server.read()
 
