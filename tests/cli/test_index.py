@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from pathlib import Path
-from shutil import rmtree
 
 import pytest
 from embeddings import serve_embeddings
@@ -12,6 +11,7 @@ from small_site import SmallSite, serve_small_site
 from typer.testing import CliRunner, Result
 
 from centgate.cli.index import app
+from centgate.settings import Settings
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page import IndexedPage
 from centgate.web.index.page_index import PageIndex
@@ -188,6 +188,8 @@ def test_unwritable_index_is_reported_and_pages_read_again(
 
 
 def remove_index(writer: PageIndexWriter, page: IndexedPage) -> None:
-    """Add a page and remove the folder, so that the commit fails as on a full disk."""
+    """Add a page and move the folder away, so that the commit fails as on a full disk."""
     PUT(writer, page)
-    rmtree(writer._folder)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    folder = PageIndex(Settings().siteindex_folder).folder
+    if folder.exists():
+        folder.rename(folder.with_name("moved"))  # in one step, as the writer adds files meanwhile

@@ -241,10 +241,8 @@ def _open_writer(settings: Settings, state: CrawlState) -> Generator[PageIndexWr
     except (IndexBusy, IndexUnreadable) as error:
         exit_with_error(str(error))
     try:
-        try:
+        with closing(writer):
             yield writer
-        finally:
-            writer.close()
     except IndexUnwritable as error:
         exit_with_error(f"{folder}: {error}; pages that were not saved are read again")
 
