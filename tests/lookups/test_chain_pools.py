@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from facilitators import build_settings
+from lookups.chain_providers import is_call_of, lose_answers
 
-from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.chain_pools import PoolState
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
@@ -22,7 +22,7 @@ from centgate.errors import NoData, ProviderFailure
 from centgate.lookups import chain_pools
 from centgate.lookups.chain_pools import find_pools, quote_impacts, read_pool
 from centgate.provider import RequestTrace
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
@@ -136,18 +136,6 @@ async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: p
     ]
 
 
-def lose_answers(monkeypatch: pytest.MonkeyPatch, rpc: Rpc, *signatures: str) -> None:
-    """Let calls of these functions fail at the node."""
-    lost = {function_selector(signature) for signature in signatures}
-    call_contracts = rpc.call_contracts
-
-    async def answer(chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        answers = await call_contracts(chain_id, calls)
-        return [None if call.data[:4] in lost else each for call, each in zip(calls, answers, strict=True)]
-
-    monkeypatch.setattr(rpc, "call_contracts", answer)
-
-
 @pytest.mark.parametrize(("lost", "kind"), [("getReserves()", "v4"), ("getLiquidity(bytes32)", "v2")])
 async def test_unread_pool_is_not_taken_for_an_empty_one(
     market: Market, monkeypatch: pytest.MonkeyPatch, lost: str, kind: str
@@ -155,13 +143,17 @@ async def test_unread_pool_is_not_taken_for_an_empty_one(
     exchanges, token = market.exchanges, market.token
     exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
-    lose_answers(monkeypatch, market.rpc, lost)
+    lose_answers(monkeypatch, market.rpc, lambda call, _answer: is_call_of(call, lost))
 
     (pool,) = await market.pools()
 
     assert pool.key.kind == kind
     assert any("did not tell the state of 1 pools" in each for each in market.rpc.trace.warnings)
-    lose_answers(monkeypatch, market.rpc, "getReserves()", "getLiquidity(bytes32)")
+    lose_answers(
+        monkeypatch,
+        market.rpc,
+        lambda call, _answer: is_call_of(call, "getReserves()", "getLiquidity(bytes32)"),
+    )
     with pytest.raises(ProviderFailure):
         await market.pools()
 
@@ -172,18 +164,12 @@ async def test_lost_look_up_does_not_prove_that_no_pool_exists(
     exchanges, token = market.exchanges, market.token
     weth = exchanges.wrap(10 * COIN)
     exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
-    call_contracts = market.rpc.call_contracts
-
-    async def answer(chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        answers = await call_contracts(chain_id, calls)
-        # the node runs out of gas for the one call that finds the pool
-        pair = [call.data[:4] == function_selector("getPair(address,address)") for call in calls]
-        return [
-            None if is_pair and each and any(each) else each
-            for is_pair, each in zip(pair, answers, strict=True)
-        ]
-
-    monkeypatch.setattr(market.rpc, "call_contracts", answer)
+    # the node runs out of gas for the one call that finds the pool
+    lose_answers(
+        monkeypatch,
+        market.rpc,
+        lambda call, answer: is_call_of(call, "getPair(address,address)") and any(answer or b""),
+    )
 
     with pytest.raises(ProviderFailure):
         await market.pools()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
-from lookups.chain_providers import CHAIN_ID, open_providers
+from lookups.chain_providers import CHAIN_ID, is_call_of, lose_answers, open_providers
 from lookups.chain_world import World
 from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_function
 
-from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.devchain.chain import EvmChain, GenesisAccount
@@ -20,7 +19,6 @@ from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import ProviderFailure
 from centgate.lookups.accounts import read_owner
 from centgate.lookups.token_on_chain import OnchainToken, read_token
-from centgate.providers.rpc import ContractCall
 from centgate.settings import Settings
 
 NOBODY = "0x" + "77" * 20
@@ -60,16 +58,7 @@ async def test_owner_function_without_address_leaves_owner_open(
     token = exchanges.stablecoin("USDC", 5).lower()
     with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, bytecode):
-            call_contracts = rpc.call_contracts
-
-            async def answer(chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-                answers = await call_contracts(chain_id, calls)
-                owner = function_selector("owner()")
-                return [
-                    None if call.data == owner else each for call, each in zip(calls, answers, strict=True)
-                ]
-
-            monkeypatch.setattr(rpc, "call_contracts", answer)
+            lose_answers(monkeypatch, rpc, lambda call, _answer: is_call_of(call, "owner()"))
             read = await read_token(rpc, bytecode, CHAIN_ID, token)
 
     assert read.owner == Owner(None, "unknown")
