@@ -1044,9 +1044,22 @@ def test_explorer_logs_are_incomplete_without_recent_ones_of_node(shop: Shop, ex
     data = shop.buy_data()
 
     assert (len(data["approvals"]), data["coverage"]["complete"]) == (1, False)
+    assert data["coverage"]["toBlock"] is None
     gap = "Event logs were read for the blocks that Etherscan knows; newer approvals may exist"
     assert gap in data["warnings"]
     assert not any("could not be told" in warning for warning in data["warnings"])
+
+
+def test_allowance_is_live_if_node_gives_no_logs(shop: Shop, explorer: Explorer):
+    shop.upstreams.faults["goplus"] = "500"
+    events = [build_event(1_000, MAX), build_event(1_001, MAX, spender=VAULT)]
+    explorer.logs = [build_explorer_log(event, 900) for event in events]
+    shop.node.tokens, shop.node.refuses = {USDC: Token({ROUTER: 9, VAULT: 0})}, {"eth_getLogs"}
+
+    (approval,) = shop.buy_data()["approvals"]
+
+    assert (approval["spender"]["address"], approval["allowance"]["live"]) == (ROUTER, True)
+    assert approval["allowance"]["unlimited"] is False
 
 
 def test_empty_explorer_without_node_names_no_range(shop: Shop, explorer: Explorer):

@@ -72,6 +72,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
         ),
         from_block=logs.from_block,
         to_block=logs.to_block,
+        head=logs.head,
         end_time=logs.end_time,
         revoked=len(latest_events) - len(active),
         collectibles=indexed.nft_count,

@@ -157,7 +157,10 @@ class ApprovalCoverage(Data):
     )
     chain_id: int
     from_block: int | None = Field(description="First block whose events were read; null for an index.")
-    to_block: int | None = Field(description="Last block whose events were read; null for an index.")
+    to_block: int | None = Field(
+        description="Last block whose events were read; null for an index, and where an explorer alone gave "
+        "the events, which does not say how far it reaches."
+    )
     permit2_from_block: int | None = Field(
         description="First block whose grants inside Permit2 were read; null when they could not be read."
     )

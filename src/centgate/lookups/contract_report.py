@@ -119,7 +119,9 @@ class ContractUpgrades(Data):
         "are its beacon's.",
     )
     from_block: int = Field(description="First block that was read; 0: the whole history.")
-    to_block: int
+    to_block: int | None = Field(
+        description="Last block that was read; null if the source does not say how far it reaches."
+    )
 
 
 async def read_stated_owner(

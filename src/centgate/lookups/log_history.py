@@ -11,7 +11,7 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.fallback import attempt
 from centgate.providers.etherscan import Etherscan
-from centgate.providers.rpc import Rpc
+from centgate.providers.rpc import BlockHeader, Rpc
 
 BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
 """Approximate time between blocks. Other chains are read from their first block."""
@@ -30,7 +30,10 @@ class LogHistory:
     entries: tuple[EventLog, ...]
     from_block: int
     """First block from which all were read, 0 for the whole history; some older ones may be here too."""
-    to_block: int
+    to_block: int | None
+    """Last block; None if the source does not say how far it reaches."""
+    head: int | None
+    """Newest block of the node; None if it gave none."""
     end_time: int
     """Time of the last block, in seconds since 1970."""
     unread: int
@@ -66,11 +69,9 @@ class LogReader:
         if self.has_history:
             logs = await attempt(self._etherscan.event_logs, self.chain_id, topics, address=address)
             if isinstance(logs, EventLogs):
-                # an explorer can lag behind the chain, and gives the oldest logs first
-                days = (requests, SCAN_DAYS) if logs.is_cut else (1, RECENT_HOURS / 24)
-                recent = await attempt(self._read_recent, topics, address, *days)
-                return _merge_logs(logs, recent if isinstance(recent, LogHistory) else None)
-        return await self._read_recent(topics, address, requests, SCAN_DAYS)
+                return await self._add_recent(logs, topics, address, requests)
+        latest = await self._rpc.latest_block(self.chain_id)
+        return await self._read_recent(latest, topics, address, requests, SCAN_DAYS)
 
     async def block_times(self, numbers: Collection[int]) -> dict[int, int]:
         """Return the node's times of blocks, in seconds since 1970; empty if it fails."""
@@ -79,11 +80,31 @@ class LogReader:
         headers = await attempt(self._rpc.block_headers, self.chain_id, sorted(numbers))
         return {each.number: each.timestamp for each in headers} if isinstance(headers, list) else {}
 
-    async def _read_recent(
-        self, topics: Sequence[str | Sequence[str]], address: str | None, requests: int, days: float
+    async def _add_recent(
+        self, logs: EventLogs, topics: Sequence[str | Sequence[str]], address: str | None, requests: int
     ) -> LogHistory:
-        """Return the node's logs of about so many days, in at most `requests` queries."""
-        latest = await self._rpc.latest_block(self.chain_id)
+        """Add the node's recent logs to an explorer's, which can lag behind the chain."""
+        latest = await attempt(self._rpc.latest_block, self.chain_id)
+        if not isinstance(latest, BlockHeader):
+            return _build_explored(logs, None)
+        # an explorer gives the oldest logs first, so that a cut list lacks the newest
+        days = (requests, SCAN_DAYS) if logs.is_cut else (1, RECENT_HOURS / 24)
+        recent = await attempt(self._read_recent, latest, topics, address, *days)
+        return (
+            _merge_logs(logs, recent)
+            if isinstance(recent, LogHistory)
+            else _build_explored(logs, latest.number)
+        )
+
+    async def _read_recent(
+        self,
+        latest: BlockHeader,
+        topics: Sequence[str | Sequence[str]],
+        address: str | None,
+        requests: int,
+        days: float,
+    ) -> LogHistory:
+        """Return the node's logs of about so many days up to a block, in at most `requests` queries."""
         seconds = BLOCK_SECONDS.get(self.chain_id)
         logs = await self._rpc.event_logs(
             self.chain_id,
@@ -93,21 +114,39 @@ class LogReader:
             blocks=int(days * 86_400 / seconds) if seconds else latest.number + 1,
             requests=requests,
         )
-        return LogHistory(logs.entries, logs.from_block, logs.to_block, latest.timestamp, logs.unread, "rpc")
-
-
-def _merge_logs(logs: EventLogs, recent: LogHistory | None) -> LogHistory:
-    """Return an explorer's logs with the node's recent ones."""
-    if recent is None:
-        now, start = int(time.time()), logs.to_block + 1 if logs.is_cut else 0
         return LogHistory(
-            logs.entries, start, logs.to_block, now, logs.unread, "etherscan", lacks_recent=True
+            logs.entries,
+            logs.from_block,
+            logs.to_block,
+            latest.number,
+            latest.timestamp,
+            logs.unread,
+            source="rpc",
         )
+
+
+def _build_explored(logs: EventLogs, head: int | None) -> LogHistory:
+    """Return an explorer's logs without recent ones of the node, whose newest block is `head`."""
+    return LogHistory(
+        logs.entries,
+        from_block=logs.to_block + 1 if logs.is_cut else 0,
+        to_block=logs.to_block if logs.is_cut else None,
+        head=head,
+        end_time=int(time.time()),
+        unread=logs.unread,
+        source="etherscan",
+        lacks_recent=True,
+    )
+
+
+def _merge_logs(logs: EventLogs, recent: LogHistory) -> LogHistory:
+    """Return an explorer's logs with the node's recent ones."""
     merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
         tuple(merged[position] for position in sorted(merged)),
         from_block=recent.from_block if logs.is_cut and recent.from_block > logs.to_block else 0,
         to_block=recent.to_block,
+        head=recent.head,
         end_time=recent.end_time,
         unread=logs.unread + recent.unread,
         source="etherscan",

@@ -59,6 +59,7 @@ async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
         ),
         from_block=logs.from_block,
         to_block=logs.to_block,
+        head=logs.head,
         unread=logs.unread + len(logs.entries) - len(events),
         lacks_recent=logs.lacks_recent,
     )

@@ -26,7 +26,8 @@ class UpgradeHistory:
     """Number of all that were found."""
     from_block: int
     """0 if the whole history was read."""
-    to_block: int
+    to_block: int | None
+    """Last block that was read; None if the source does not say how far it reaches."""
     unread: int = 0
     """Number of event logs that could not be read; recent ones that no source told count as one."""
 

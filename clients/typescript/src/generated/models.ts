@@ -509,7 +509,8 @@ export interface ContractUpgrades {
   events: Array<ContractUpgrade>;
   /** First block that was read; 0: the whole history. */
   fromBlock: number;
-  toBlock: number;
+  /** Last block that was read; null if the source does not say how far it reaches. */
+  toBlock: number | null;
 }
 
 /** An account with power over the contract, and who owns it in turn. */
@@ -1108,7 +1109,10 @@ export interface ApprovalCoverage {
   chainId: number;
   /** First block whose events were read; null for an index. */
   fromBlock: number | null;
-  /** Last block whose events were read; null for an index. */
+  /**
+   * Last block whose events were read; null for an index, and where an explorer alone gave the events,
+   * which does not say how far it reaches.
+   */
   toBlock: number | null;
   /** First block whose grants inside Permit2 were read; null when they could not be read. */
   permit2FromBlock: number | null;

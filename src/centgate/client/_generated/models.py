@@ -562,7 +562,8 @@ class ContractUpgrades(AnswerData):
     """
     from_block: int
     """First block that was read; 0: the whole history."""
-    to_block: int
+    to_block: int | None
+    """Last block that was read; None if the source does not say how far it reaches."""
 
 
 class ControllingAccount(AnswerData):
@@ -1187,7 +1188,9 @@ class ApprovalCoverage(AnswerData):
     from_block: int | None
     """First block whose events were read; None for an index."""
     to_block: int | None
-    """Last block whose events were read; None for an index."""
+    """Last block whose events were read; None for an index, and where an explorer alone gave the
+    events, which does not say how far it reaches.
+    """
     permit2_from_block: int | None
     """First block whose grants inside Permit2 were read; None when they could not be read."""
     permit2_to_block: int | None

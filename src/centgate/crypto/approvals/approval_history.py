@@ -51,9 +51,9 @@ class ApprovalHistory:
 
     @property
     def head(self) -> int | None:
-        """Newest block that the logs reach to; None without logs."""
-        scans = [each for each in (self.scan, self.grants) if each is not None]
-        return min((each.to_block for each in scans), default=None)
+        """Newest block of the node while the logs were read; None if that is not known."""
+        heads = [each.head for each in (self.scan, self.grants) if each is not None]
+        return min((head for head in heads if head is not None), default=None)
 
     @property
     def is_complete(self) -> bool | None:

@@ -109,7 +109,10 @@ class ApprovalScan:
 
     approvals: ReportedApprovals
     from_block: int
-    to_block: int
+    to_block: int | None
+    """Last block; None if the source does not say how far it reaches."""
+    head: int | None
+    """Newest block of the node; None if it gave none."""
     end_time: int
     """Time of the last block, in seconds since 1970."""
     revoked: int
@@ -136,7 +139,8 @@ class GrantScan:
 
     entries: tuple[ReportedApproval, ...]
     from_block: int
-    to_block: int
+    to_block: int | None
+    head: int | None
     unread: int = 0
     """Number of events that could not be parsed."""
     lacks_recent: bool = False
