@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from centgate.cli.index import app
 from centgate.settings import Settings
+from centgate.web.index.crawl_state import CrawlState
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page import IndexedPage
 from centgate.web.index.page_index import PageIndex
@@ -65,6 +68,20 @@ def test_site_is_added_crawled_listed_and_removed(run: Command, site: SmallSite,
     assert "sites removed: 1" in run("remove", site.url).output
     assert index.search("pomelo", 1) == []
     assert run("crawl").exit_code == 1
+
+
+@pytest.mark.extended
+def test_status_during_first_crawl_says_that_pages_are_not_saved(
+    run: Command, site: SmallSite, tmp_path: Path
+) -> None:
+    run("add", site.url)
+    with closing(CrawlState(tmp_path / "index")) as state:
+        (added,) = state.list_sites()
+        state.add_pages(added, [(added.url, None)])
+        (page,) = state.list_due(added.url, 1, time.time())
+        state.record_reading(page, "indexed", content_hash="0" * 64)
+
+    assert "the pages that a crawl has read are not saved yet" in run("status").output
 
 
 @pytest.mark.extended

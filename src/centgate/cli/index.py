@@ -120,7 +120,9 @@ def status(
     Console(soft_wrap=True, markup=False).print(_format_statuses(statuses))
     index = PageIndex(settings.siteindex_folder)
     if not index.has_pages:
-        print("no page can be found; read the sites with: centgate index crawl")
+        is_unsaved = any("indexed" in each.counts for each in statuses)
+        reason = "; the pages that a crawl has read are not saved yet" if is_unsaved else ""
+        print(f"no page can be found{reason}; read the sites with: centgate index crawl")
         return
     try:
         summary = index.summary

@@ -275,6 +275,13 @@ def test_name_may_have_port_allowed_by_any_entry() -> None:
     assert policy.rejection("http://127.0.0.2/") == "its host 127.0.0.2 is not a public address"
 
 
+def test_port_is_named_if_the_address_is_allowed() -> None:
+    policy = FetchPolicy(allowed_networks=("127.0.0.0/8",))
+
+    assert policy.rejection("http://127.0.0.2:8081/") == "its port 8081 is not one of 80, 443"
+    assert policy.rejection("http://127.0.0.2/") is None
+
+
 @given(st.text(max_size=40), st.sampled_from(["http://", "https://x.test/", "http:", "", "https:\\\\"]))
 def test_parsed_url_fits_into_request(text: str, start: str) -> None:
     target = parse_target(start + text)

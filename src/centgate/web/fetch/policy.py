@@ -43,9 +43,10 @@ class FetchPolicy:
             return self._name_rejection(target)
         if self.can_connect(str(target.address), target.port):
             return None
-        if not is_public(target.address):
-            return f"its host {target.label} is not a public address"
-        return self._port_rejection(target.port)
+        # if the host may be fetched on one of the default ports, only the port can be wrong
+        if any(self.can_connect(str(target.address), port) for port in self.ports):
+            return self._port_rejection(target.port)
+        return f"its host {target.label} is not a public address"
 
     def can_connect(self, address: str, port: int) -> bool:
         """True if connecting to an IP address is allowed."""
