@@ -223,6 +223,12 @@ class Shop:
         body = {"code": code, "message": "ok", "result": list(rows)}
         self.upstreams.set_response("goplus", f"/api/v2/token_approval_security/{chain_id}", body)
 
+    def fail_source(self, name: str, fault: Fault) -> None:
+        """Let a source fail; its time limit is short only if it never answers."""
+        self.upstreams.faults[name] = fault
+        if fault == "timeout":
+            self.timeouts[name] = 0.5
+
     def buy(self, chain_id: int = 1, **more: Any) -> httpx.Response:
         """Buy a response."""
         return send_paid(self.open(), PATH, {"chainId": chain_id, "walletAddress": WALLET, **more})
@@ -661,8 +667,7 @@ def test_at_most_200_most_urgent_approvals_are_returned(shop: Shop):
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_amounts_are_those_of_index_without_node(shop: Shop, fault: Fault):
     shop.list_rows(build_row(build_entry(), build_entry(VAULT, "Unlimited", days=200)))
-    shop.upstreams.faults["rpc"] = fault
-    shop.timeouts["rpc"] = 0.5
+    shop.fail_source("rpc", fault)
 
     response = shop.buy()
 
@@ -685,8 +690,7 @@ def test_amounts_are_those_of_index_without_node(shop: Shop, fault: Fault):
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_event_logs_are_read_without_index(shop: Shop, fault: Fault):
-    shop.upstreams.faults["goplus"] = fault
-    shop.timeouts["goplus"] = 0.5
+    shop.fail_source("goplus", fault)
     shop.node.logs = [
         build_event(shop.node.head - 7_200, MAX),
         build_event(shop.node.head - 5, 9, spender=VAULT),
@@ -1308,8 +1312,8 @@ def test_partial_node_failure_affects_only_its_part(shop: Shop, method: str):
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_index_is_named_if_both_sources_fail(shop: Shop, fault: Fault):
-    shop.upstreams.faults = {"goplus": fault, "rpc": "500"}
-    shop.timeouts = {"goplus": 0.5}
+    shop.upstreams.faults["rpc"] = "500"
+    shop.fail_source("goplus", fault)
 
     response = shop.buy()
 
