@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
@@ -348,6 +349,68 @@ def test_unknown_keys_are_named_beside_other_issues(post: Post, service: AnyServ
     assert list_issue_paths(response) == {*names, "zzz", "yyy"}
 
 
+@each_case(
+    ("slug", "field", "value", "message"),
+    [
+        ("token-risk", "tokenAddress", ..., "is required"),
+        ("token-risk", "tokenAddress", None, "must be a string, not null"),
+        ("token-risk", "tokenAddress", ["0x"], "must be a string, not an array"),
+        (
+            "token-risk",
+            "tokenAddress",
+            "0x12",
+            "must be an EVM address: 0x and 40 hexadecimal characters",
+        ),
+        (
+            "token-risk",
+            "chain",
+            "Ethereum",
+            "must be 'arbitrum', 'base', 'bsc', 'ethereum', 'optimism' or 'polygon'",
+        ),
+        ("wallet-brief", "chainId", "8453", "must be an integer, not a string"),
+        ("wallet-brief", "chainId", True, "must be an integer, not a boolean"),
+        ("wallet-brief", "chainId", {}, "must be an integer, not an object"),
+        ("wallet-brief", "chainId", 1.5, "must be an integer, not a decimal number"),
+        ("wallet-brief", "chainId", 0, "must be greater than 0"),
+        ("wallet-brief", "chainId", 10**30, "must be at most 9007199254740991"),
+        ("protocol-context", "protocol", "", "is too short: the minimum length is 1"),
+        ("protocol-context", "protocol", "x" * 101, "is too long: the maximum length is 100"),
+        ("protocol-context", "protocol", " \t", "must not be blank"),
+        ("crawler-search", "limit", 0, "must be at least 1"),
+        ("crawler-search", "limit", 11, "must be at most 10"),
+        ("crawler-scrape", "onlyMainContent", "no", "must be true or false, not a string"),
+        ("neuralweb-contents", "urls", "https://a.example", "must be an array, not a string"),
+        ("neuralweb-contents", "urls", [], "has 0 items: the minimum is 1"),
+        ("neuralweb-contents", "urls", ["https://a.example"] * 6, "has 6 items: the maximum is 5"),
+        (
+            "libdocs-query-docs",
+            "libraryId",
+            "react",
+            "must be an id from libdocs-resolve-library, of the form /<org>/<project>",
+        ),
+    ],
+)
+def test_issue_says_what_is_allowed(post: Post, slug: str, field: str, value: Any, message: str) -> None:
+    service = next(service for service in SERVICES if service.slug == slug)
+    body = {**service.input_example, field: value}
+
+    response = post(service, encode_body({name: each for name, each in body.items() if each is not ...}))
+
+    assert {"path": field, "message": message} in list_issues(response)
+
+
+@each_service
+def test_no_issue_is_in_pydantics_words(post: Post, service: AnyService) -> None:
+    names = service.input_schema(None)["properties"]
+
+    values: list[Any] = [None, {}, [], [None], "", "  ", "x" * 3000, 0, -1, 1.5, 1e300, 10**400, True]
+    for value in values:
+        response = post(service, encode_body({**service.input_example, **dict.fromkeys(names, value)}))
+
+        for issue in list_issues(response):
+            assert not re.search(r"Input|String|Field|List|Value error|pattern", issue["message"]), issue
+
+
 def test_list_item_is_named_by_index(post: Post) -> None:
     service = next(service for service in SERVICES if service.slug == "neuralweb-contents")
 
@@ -360,7 +423,8 @@ def test_list_item_is_named_by_index(post: Post) -> None:
 def test_web_service_refuses_unknown_key(post: Post, service: AnyService) -> None:
     response = post(service, add_member(service, b"1"))
 
-    assert list_issues(response) == [{"path": "zzz", "message": "unknown key"}]
+    keys = ", ".join(service.input_schema(None)["properties"])
+    assert list_issues(response) == [{"path": "zzz", "message": f"unknown key; the keys are {keys}"}]
 
 
 @each_case("service", LENIENT)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 from pydantic.config import JsonDict
 
 from centgate.coercion import from_unix_seconds, parse_iso_time
 from centgate.errors import Issue
 from centgate.json_schema import iterate_objects
-from centgate.schema import Omittable, Request, hide_rule, require_text, restrict_field
+from centgate.schema import Omittable, Request, TextPattern, hide_rule, require_text, restrict_field
 
 ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"]
 
@@ -72,7 +72,7 @@ def _require_chain_time(time: datetime | None, chain_id: int | None) -> datetime
 
 Address = Annotated[
     str,
-    StringConstraints(pattern=r"^0x[a-fA-F0-9]{40}$"),
+    TextPattern(r"^0x[a-fA-F0-9]{40}$", "must be an EVM address: 0x and 40 hexadecimal characters"),
     AfterValidator(str.lower),
     Field(description="An EVM address: 0x and 40 hexadecimal characters, in any case."),
 ]

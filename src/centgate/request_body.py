@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -37,8 +38,9 @@ def parse_request(service: Service[R, Any], body: bytes, content_type: str, cont
     try:
         request = service.request.model_validate(content, by_alias=True, by_name=False, context=context)
     except ValidationError as error:
-        field_errors = error.errors(include_url=False, include_input=False, include_context=False)
-        raise _invalid_request([*map(_to_issue, field_errors), *issues]) from None
+        known_keys = service.input_schema(None)["properties"]
+        field_issues = [_to_issue(each, known_keys) for each in error.errors(include_url=False)]
+        raise _invalid_request([*field_issues, *issues]) from None
     if issues:
         raise _invalid_request(issues)
     return request
@@ -110,9 +112,44 @@ def _describe_error(error: ValueError) -> str:
     return str(error)[:200]
 
 
-def _to_issue(error: ErrorDetails) -> Issue:
+_MESSAGES: Mapping[str, str] = {
+    "missing": "is required",
+    "string_type": "must be a string, not {sent}",
+    "int_type": "must be an integer, not {sent}",
+    "int_parsing_size": "must be an integer with fewer digits",
+    "bool_type": "must be true or false, not {sent}",
+    "list_type": "must be an array, not {sent}",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "is too short: the minimum length is {min_length}",
+    "string_too_long": "is too long: the maximum length is {max_length}",
+    "too_short": "has {actual_length} items: the minimum is {min_length}",
+    "too_long": "has {actual_length} items: the maximum is {max_length}",
+    "extra_forbidden": "unknown key; the keys are {keys}",
+}
+"""Messages by pydantic's error types, in the words of JSON; the messages of other types are written here."""
+
+_TYPE_NAMES: Mapping[type, str] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a decimal number",
+    list: "an array",
+    dict: "an object",
+}
+
+
+def _to_issue(error: ErrorDetails, known_keys: Iterable[str]) -> Issue:
     path = ".".join(str(part) for part in error["loc"])
-    return Issue(path, "unknown key" if error["type"] == "extra_forbidden" else error["msg"])
+    message = _MESSAGES.get(error["type"])
+    if message is None:
+        return Issue(path, error["msg"])
+    sent = next((name for kind, name in _TYPE_NAMES.items() if isinstance(error["input"], kind)), "null")
+    words = {"sent": sent, "keys": ", ".join(known_keys), **error.get("ctx", {})}
+    return Issue(path, message.format_map(words))
 
 
 def _body_error(message: str) -> InvalidRequest:

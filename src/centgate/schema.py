@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
@@ -16,9 +16,6 @@ from pydantic_core import core_schema
 from centgate.errors import Issue
 
 T = TypeVar("T")
-
-NON_BLANK = r"\S"
-"""Pattern of a text with a non-blank character; upstreams know nothing by a blank name or query."""
 
 
 def to_camel_case(name: str) -> str:
@@ -47,6 +44,36 @@ class _NotNull:
 
 Omittable = Annotated[T | None, _NotNull()]
 """A field that may be omitted, which gives None, but must not be null."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPattern:
+    """Restricts a text to a regular expression; `requirement` is the message for a text without a match.
+
+    It comes after limits of the length, which have messages of their own.
+    """
+
+    pattern: str
+    requirement: str
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        matching = core_schema.custom_error_schema(
+            core_schema.str_schema(pattern=self.pattern),
+            custom_error_type="text_pattern",
+            custom_error_message=self.requirement,
+        )
+        return core_schema.chain_schema([handler(source), matching])
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "pattern": self.pattern}
+
+
+NON_BLANK = TextPattern(r"\S", "must not be blank")
+"""Pattern of a text with a non-blank character; upstreams know nothing by a blank name or query."""
 
 
 class Request(BaseModel):

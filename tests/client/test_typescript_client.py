@@ -134,7 +134,7 @@ def test_lost_purchase_is_found_by_sign_in(typescript_client: Path, tmp_path: Pa
 def test_empty_object_is_not_paid(typescript_client: Path, tmp_path: Path) -> None:
     printed = run_purchases(typescript_client, tmp_path)
 
-    assert printed["refused"] == "InvalidInput: url: Field required. Nothing was signed"
+    assert printed["refused"] == "InvalidInput: url: is required. Nothing was signed"
     assert printed["spentAfterwards"] == printed["spent"]
 
 

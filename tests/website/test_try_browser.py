@@ -79,7 +79,7 @@ def test_api_issues_are_shown_at_their_fields(page: Page) -> None:
     field = page.locator("[name=tokenAddress]")
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_be_focused()
-    expect(field).to_have_accessible_description(re.compile("String should match pattern"))
+    expect(field).to_have_accessible_description(re.compile("must be an EVM address"))
     expect(page.get_by_role("alert").first).to_contain_text("Nothing was signed")
     expect(page.locator("#try-issues")).to_contain_text("tokenAddress")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated
 
 from pydantic import Field
 
@@ -22,10 +23,7 @@ from centgate.web.results import Hit
 class CrawlerSearch(StrictRequest):
     """The query for the web search, and the number of results."""
 
-    query: str = Field(
-        min_length=2,
-        max_length=500,
-        pattern=NON_BLANK,
+    query: Annotated[str, Field(min_length=2, max_length=500), NON_BLANK] = Field(
         description="The query, as for a search engine.",
     )
     limit: int = Field(5, ge=1, le=10, description="Maximum number of results.")

@@ -12,7 +12,7 @@ from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
 from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
-from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
+from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest, TextPattern
 from centgate.service import service
 from centgate.web.fields import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 
@@ -21,12 +21,17 @@ Topic = Annotated[
 ]
 
 
+LIBRARY_ID = TextPattern(
+    # no segment of dots only: an id must not traverse an upstream's path
+    r"^(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}$",
+    "must be an id from libdocs-resolve-library, of the form /<org>/<project>",
+)
+
+
 class LibdocsQueryDocs(StrictRequest):
     """The library to read about, the topic and the token budget."""
 
-    library_id: str = Field(
-        # no segment of dots only: an id must not traverse an upstream's path
-        pattern=r"^(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}$",
+    library_id: Annotated[str, LIBRARY_ID] = Field(
         description="An id from libdocs-resolve-library: `/<org>/<project>`, and optionally a version after "
         "`/` or `@`.",
     )

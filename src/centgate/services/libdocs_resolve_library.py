@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated
 
 from pydantic import Field
 
@@ -21,11 +22,8 @@ MAX_LIBRARIES = 5
 class LibdocsResolveLibrary(StrictRequest):
     """The library to find."""
 
-    library_name: str = Field(
-        min_length=1,
-        max_length=200,
-        pattern=NON_BLANK,
-        description="The library's name, as users write it.",
+    library_name: Annotated[str, Field(min_length=1, max_length=200), NON_BLANK] = Field(
+        description="The library's name, as users write it."
     )
 
 

@@ -37,10 +37,7 @@ Category = Annotated[
 class NeuralwebSearch(StrictRequest):
     """The query for the web search, the number of results and the kind of page."""
 
-    query: str = Field(
-        min_length=2,
-        max_length=500,
-        pattern=NON_BLANK,
+    query: Annotated[str, Field(min_length=2, max_length=500), NON_BLANK] = Field(
         description="The query, as a phrase or a question.",
     )
     num_results: int = Field(5, ge=1, le=10, description="Maximum number of results.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from pydantic import Field
@@ -44,10 +44,7 @@ MAX_RESULTS = 5
 class ProtocolContextRequest(Request):
     """A protocol, by slug or name."""
 
-    protocol: str = Field(
-        min_length=1,
-        max_length=MAX_NAME_LENGTH,
-        pattern=NON_BLANK,
+    protocol: Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH), NON_BLANK] = Field(
         description="A directory slug (`aave-v3`) or a human name (`Aave V3`).",
     )
 

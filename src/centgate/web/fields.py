@@ -31,12 +31,12 @@ def validate_web_url(text: str, policy: FetchPolicy = PUBLIC) -> str:
     parts = _HTTP_URL.fullmatch(text)
     if parts is None:
         raise PydanticCustomError(
-            "web_url", "should be an absolute http or https URL with a host, without white space"
+            "web_url", "must be an absolute http or https URL with a host, without white space"
         )
     if "@" in parts[1]:
-        raise PydanticCustomError("web_url", "should not carry a user name or password")
+        raise PydanticCustomError("web_url", "must not carry a user name or password")
     if not check_url(text):
-        raise PydanticCustomError("web_url", "should be a valid URL: its host or port cannot be read")
+        raise PydanticCustomError("web_url", "must be a valid URL: its host or port cannot be read")
     if rejection := policy.rejection(text):
         raise PydanticCustomError("web_url", "cannot be fetched: {why}", {"why": rejection})
     return text

@@ -168,7 +168,7 @@ async def test_call_without_arguments_names_needed_ones(
 
     assert structured_content(unpaid)["accepts"]
     issues = (unpaid.meta or {})["centgate/error"]["details"]["issues"]
-    assert issues == [{"path": "url", "message": "Field required"}]
+    assert issues == [{"path": "url", "message": "is required"}]
 
 
 @pytest.mark.parametrize("arguments", [{"url": 1}, {"url": "x" * 70_000}], ids=["wrong", "long"])
