@@ -310,6 +310,35 @@ def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> N
         assert [response.status for response in read_responses(connection)] == [200, 400]
 
 
+def test_header_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
+    """The server stops to read once a request waits, so that the rest of the next one cannot arrive."""
+    arrived, release = threading.Event(), threading.Event()
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    with open_connection(str(served_api.client.base_url)) as connection:
+        connection.sendall(build_paid_request(served_api))
+        assert arrived.wait(10)
+        connection.sendall(GET + b"\r\n" + GET)
+        time.sleep(SHORT.sweep_interval)
+        connection.sendall(b"Connection: close\r\n\r\n")
+        time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
+        release.set()
+
+        assert [response.status for response in read_responses(connection)] == [200, 200, 200]
+
+
+def test_late_headers_after_previous_response_are_408(served_api: ServedApi) -> None:
+    arrived, release = threading.Event(), threading.Event()
+    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
+    with open_connection(str(served_api.client.base_url)) as connection:
+        connection.sendall(build_paid_request(served_api))
+        assert arrived.wait(10)
+        connection.sendall(GET + b"\r\n" + GET)
+        time.sleep(SHORT.sweep_interval)
+        release.set()
+
+        assert [response.status for response in read_responses(connection)] == [200, 200, 408]
+
+
 def test_pipelined_requests_are_answered_in_order(served_api: ServedApi) -> None:
     requests = GET + b"\r\n" + b"GET /nowhere HTTP/1.1\r\n\r\n" + GET + b"Connection: close\r\n\r\n"
 

@@ -194,10 +194,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._feed_parser(view[start : start + FEED_BYTES])
 
     def on_message_begin(self) -> None:
-        """Start the header deadline at the first byte of a request."""
+        """Start the header deadline at the first byte of a request, unless an earlier one waits."""
         super().on_message_begin()
         self._phase = RequestPhase.HEADERS
-        self._deadline = self.loop.time() + self._limits.header_timeout
+        # reading is paused while a request waits for earlier ones, which is not the client's fault
+        self._deadline = math.inf if self.pipeline else self.loop.time() + self._limits.header_timeout
         self._bytes_since_progress = 0
 
     def on_headers_complete(self) -> None:
@@ -212,7 +213,7 @@ class LimitedProtocol(HttpToolsProtocol):
         # the parser reports trailers as headers; they must not reach the headers the application reads
         self.headers = []
         self._phase = RequestPhase.BODY
-        # while a request waits for earlier ones, reading may be paused, which is not the client's fault
+        # as for its headers: reading may be paused
         self._deadline = math.inf if self._unanswered else self.loop.time() + self._limits.body_timeout
         self._bytes_since_progress = 0
         self._unanswered += 1
@@ -235,6 +236,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
+        if self._phase is RequestPhase.HEADERS and self._deadline == math.inf:
+            self._deadline = self.loop.time() + self._limits.header_timeout
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
             if self._phase is RequestPhase.BODY and not self.pipeline:
