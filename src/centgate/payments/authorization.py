@@ -131,13 +131,7 @@ def read_payment(
     `rejection`, since it may have been settled before.
     """
     payload = _decode_header(header)
-    offered = _match_terms(payload.accepted, terms)
-    mismatch = offered if isinstance(offered, PaymentRequired) else None
-    if mismatch and not _may_be_earlier_terms(payload.accepted, payload.payload.authorization):
-        raise mismatch
-    signed_terms = (
-        _accepted_terms(terms, payload.accepted) if isinstance(offered, PaymentRequired) else offered
-    )
+    signed_terms, mismatch = _find_signed_terms(payload, terms)
     presented = PresentedPayment(payload.payload, signed_terms, mismatch, payload.extensions)
     return check_payment(presented, terms, now, idempotency_header=idempotency_header)
 
@@ -369,6 +363,29 @@ def _decode_header(header: str) -> PaymentPayload:
         ) from error
 
 
+def _find_signed_terms(
+    payload: PaymentPayload, terms: RouteTerms
+) -> tuple[RouteTerms, PaymentRequired | None]:
+    """Return the terms that a payment was signed for, and the error if they are not current ones.
+
+    Raises that error if they cannot be earlier ones either.
+    """
+    accepted = payload.accepted
+    matched = _match_terms(accepted, terms)
+    if not isinstance(matched, PaymentRequired):
+        return matched, None
+    if not _may_be_earlier_terms(accepted, payload.payload.authorization):
+        raise matched
+    earlier = terms_when_signed(
+        terms,
+        network=accepted.network,
+        asset=accepted.asset,
+        pay_to=accepted.pay_to,
+        amount=int(accepted.amount),
+    )
+    return earlier, matched
+
+
 def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> RouteTerms | PaymentRequired:
     """Return the route's terms that a payment accepted, or the error if they are not among them."""
     if accepted.scheme != SCHEME:
@@ -400,16 +417,6 @@ def _may_be_earlier_terms(accepted: AcceptedTerms, authorization: TransferAuthor
         and re.fullmatch(r"0x[0-9a-fA-F]{40}", accepted.asset) is not None
         and accepted.pay_to.lower() == authorization.to.lower()
         and accepted.amount == authorization.value
-    )
-
-
-def _accepted_terms(terms: RouteTerms, accepted: AcceptedTerms) -> RouteTerms:
-    return terms_when_signed(
-        terms,
-        network=accepted.network,
-        asset=accepted.asset,
-        pay_to=accepted.pay_to,
-        amount=int(accepted.amount),
     )
 
 
