@@ -125,7 +125,7 @@ class ClaimedElsewhere:
     """Another worker is processing the payment."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimAttempt:
     """One attempt to claim a payment for a request."""
 
@@ -153,17 +153,18 @@ def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]
     """
     payment = attempt.payment
     attempt.possibly_claimed.add(payment.key)
-    if not payment.rejection and (yield from queries.insert_payment(payment.key, _new_row_values(attempt))):
-        new = _build_new_claim(attempt, _new_row_values(attempt))
-        new.may_change_facilitator = True
-        return new
+    if not payment.rejection:
+        values = _new_row_values(attempt)
+        if (yield from queries.insert_payment(payment.key, values)):
+            new = _build_new_claim(attempt, values)
+            new.may_change_facilitator = True
+            return new
     row = yield from queries.find_payment(payment.key)
     if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
         # inserted by an earlier try of this unit whose confirmation was lost
         return _build_new_claim(attempt, row)
-    if (
-        row is None or row["state"] in _PRESENTABLE
-    ):  # its idempotency key may have been used for another payment since
+    if row is None or row["state"] in _PRESENTABLE:
+        # its idempotency key may have been used for another payment since
         row = (yield from _find_by_identifier(payment)) or row
     if row is None:
         raise_if_rejected(payment)

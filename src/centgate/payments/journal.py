@@ -411,15 +411,15 @@ class Journal:
             while True:
                 now = await self.now()
                 attempt = ClaimAttempt(
-                    payment,
-                    order,
-                    worker,
-                    now,
-                    now - self._retention,
-                    claim_block,
-                    waiting_since,
-                    possibly_claimed,
-                    facilitators,
+                    payment=payment,
+                    request=order,
+                    worker=worker,
+                    now=now,
+                    redeem_cutoff=now - self._retention,
+                    claim_block=claim_block,
+                    waiting_since=waiting_since,
+                    possibly_claimed=possibly_claimed,
+                    facilitators=facilitators,
                 )
                 result = await self._run_unit(partial(claims.claim_payment, attempt), UNCHARGED_RESEND)
                 if isinstance(result, Claim):
