@@ -15,7 +15,7 @@ class CircuitBreaker:
 
     def __init__(self, on_change: Callable[[Literal[1, -1]], None] = lambda _change: None) -> None:
         """`on_change` is called when it opens (1) and closes (-1)."""
-        self._tell = on_change
+        self._on_change = on_change
         self._failures = 0
         self._next_try = 0.0
         self._reserved_until = 0.0
@@ -34,10 +34,10 @@ class CircuitBreaker:
         return max(0.0, max(self._next_try, self._reserved_until) - time.monotonic())
 
     def reserve_trial(self) -> None:
-        """Reserve the trial that is due for one request: `wait` delays other requests for a pause.
+        """Reserve the trial that is due for one request: `seconds_until_trial` holds others back for a pause.
 
         Each trial is reserved once. A request that never calls the upstream, because its payment fails, can
-        thus delay the trial by one pause only. `allow` ignores reservations.
+        thus delay the trial by one pause only. `allow_call` ignores reservations.
         """
         if self.is_open and self._reserved_try != self._next_try:
             self._reserved_try = self._next_try
@@ -45,9 +45,9 @@ class CircuitBreaker:
 
     def allow_call(self) -> bool:
         """Return True if a call may be made now; while open, one allowed call blocks others for a pause."""
-        now = time.monotonic()
-        if self._failures < self.FAILURE_LIMIT:
+        if not self.is_open:
             return True
+        now = time.monotonic()
         if now < self._next_try:
             return False
         self._next_try = now + self.PAUSE_SECONDS
@@ -55,10 +55,10 @@ class CircuitBreaker:
 
     def record_outcome(self, *, failure: bool) -> None:
         """Record the outcome of a call."""
-        was_open = self._failures >= self.FAILURE_LIMIT
+        was_open = self.is_open
         self._failures = self._failures + 1 if failure else 0
         if self._failures == self.FAILURE_LIMIT:
             self._next_try = time.monotonic() + self.PAUSE_SECONDS
-            self._tell(1)
+            self._on_change(1)
         elif was_open and not failure:
-            self._tell(-1)
+            self._on_change(-1)
