@@ -96,7 +96,7 @@ class Facilitators:
 
     async def settle_new(self, client: SettlementClient, payment: Payment) -> SettlementOutcome:
         """Submit a payment that no facilitator has seen; SettlementNotSent if the circuit breaker is open."""
-        if not (self.has_second and client is self._clients[0]):
+        if self.find_fallback(client) is None:
             return await client.settle(payment)
         if not self._breaker.allow_call():
             return SettlementNotSent("error", "the facilitator is not called (circuit open)", "breaker")
@@ -105,12 +105,9 @@ class Facilitators:
         self._breaker.record_outcome(failure=unreached)
         return result
 
-    def find_fallback(self, client: SettlementClient, result: SettlementOutcome) -> SettlementClient | None:
-        """Return the second facilitator if it may get a new payment that went to `client`, else None."""
-        if not (self.has_second and client is self._clients[0]):
-            return None
-        is_unseen = isinstance(result, SettlementNotSent) and not result.was_answered
-        return self._clients[1] if is_unseen else None
+    def find_fallback(self, client: SettlementClient) -> SettlementClient | None:
+        """Return the second facilitator for payments that `client` has not got; None if `client` is last."""
+        return self._clients[1] if self.has_second and client is self._clients[0] else None
 
     def report(self, outcome: SettlementOutcome, *, new_at: SettlementClient | None = None) -> None:
         """Report an outcome for alerts; `new_at`: the facilitator of a payment that was new."""

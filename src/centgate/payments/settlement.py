@@ -256,7 +256,8 @@ class Settler:
             self.journal.meter.record_fallback("breaker")
             return client, await self._present(client, payment)
         result = await self._present(client, payment, is_new=True)
-        second = self.facilitators.find_fallback(client, result)
+        second = self.facilitators.find_fallback(client)
+        # a rejection is an answer: `SettlementNotSent.was_answered`
         if second is None or not isinstance(result, SettlementNotSent) or result.cause == "rejected":
             return client, result
         await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=result.may_be_sent)
