@@ -136,12 +136,12 @@ async def _serve_paid(
 ) -> StoredAnswer:
     """Return the answer to a valid request with a payment that may be accepted."""
     await require_configured(runtime, service, query, payment)  # 503
-    order = RequestBinding(service.slug, request_digest(service, query))
-    await call.admission.check_payment(payment, order.digest, runtime.journal)  # 429
+    binding = RequestBinding(service.slug, request_digest(service, query))
+    await call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
-    await require_available(runtime, service, query, payment, order)  # 429, 502
-    work = partial(fulfil, runtime, service, query, payment, order, call)
-    return await runtime.single_flight.run(payment, order, work)
+    await require_available(runtime, service, query, payment, binding)  # 429, 502
+    work = partial(fulfil, runtime, service, query, payment, binding, call)
+    return await runtime.single_flight.run(payment, binding, work)
 
 
 def _require_single_payment(call: PaidCall) -> None:
@@ -187,13 +187,13 @@ async def fulfil(
     service: AnyService,
     query: Request,
     payment: Payment,
-    order: RequestBinding,
+    binding: RequestBinding,
     call: PaidCall,
 ) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
     newest_block = await runtime.gate.find_newest_block(payment)
     facilitators = runtime.gate.choose_facilitator()
-    claiming = runtime.journal.claim(payment, order, claim_block=newest_block, facilitators=facilitators)
+    claiming = runtime.journal.claim(payment, binding, claim_block=newest_block, facilitators=facilitators)
     async with claiming as claim:
         if claim.answer:
             return claim.answer
@@ -205,7 +205,7 @@ async def fulfil(
             settlement = await call.admission.count_settlement(settled, payment, claim)
             _crash_for_test(runtime, "settled")
             transaction = settlement["transaction"]
-            produced = run_service(runtime, service, query, order, call.request_id, transaction)
+            produced = run_service(runtime, service, query, binding, call.request_id, transaction)
             status, body = await produced  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
             receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
@@ -240,7 +240,7 @@ async def run_service(
     runtime: Runtime,
     service: AnyService,
     query: Request,
-    order: RequestBinding,
+    binding: RequestBinding,
     request_id: str,
     transaction: str,
 ) -> tuple[int, bytes]:
@@ -251,7 +251,7 @@ async def run_service(
     """
     work = partial(_run_measured, runtime, service, query)
     try:
-        answered, hit = await _cached_or_run(runtime, service, order.digest, work)
+        answered, hit = await _cached_or_run(runtime, service, binding.digest, work)
         return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
     except NoData as no_data:
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
@@ -300,7 +300,7 @@ async def require_configured(runtime: Runtime, service: AnyService, query: Reque
 
 
 async def require_available(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, order: RequestBinding
+    runtime: Runtime, service: AnyService, query: Request, payment: Payment, binding: RequestBinding
 ) -> None:
     """Refuse a new payment, uncharged, while every provider that could answer is down or too busy.
 
@@ -315,10 +315,10 @@ async def require_available(
     known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.response_cache.has_fresh(order.digest, service.cache_ttl):
+    if await runtime.response_cache.has_fresh(binding.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    if runtime.single_flight.is_in_flight(payment, order) or (outage and outage.reserve_due_trials()):
+    if runtime.single_flight.is_in_flight(payment, binding) or (outage and outage.reserve_due_trials()):
         return
     if outage:
         runtime.status.record_refusal(service.slug)

@@ -130,7 +130,7 @@ class ClaimAttempt:
     """One attempt to claim a payment for a request."""
 
     payment: Payment
-    request: RequestBinding
+    binding: RequestBinding
     worker: Worker
     """Unique to this claim, so that a write whose confirmation was lost is recognised as its own."""
     now: float
@@ -256,7 +256,7 @@ def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim |
         return (yield from _reclaim_refused(attempt, row))
     if not _is_same_buyer(row, payment):
         raise signature_rejection()
-    if row["binding"] != attempt.request.digest or not _is_same_transfer(row, payment):
+    if row["binding"] != attempt.binding.digest or not _is_same_transfer(row, payment):
         raise _other_request_error(payment, row)
     if row["state"] == "delivered":
         return (yield from _replay_answer(attempt, row))
@@ -410,7 +410,7 @@ def _build_new_claim(attempt: ClaimAttempt, row: Mapping[str, Any] | ResultRow) 
         presented_at=row["created_at"],
         valid_before=payment.valid_before,
         claim_block=row["claim_block"],
-        service=attempt.request.service,
+        service=attempt.binding.service,
         amount=payment.terms.amount,
         pay_to=payment.terms.pay_to.lower(),
         resubmission_json=payment.resubmission_json,
@@ -447,8 +447,8 @@ def _new_row_values(attempt: ClaimAttempt) -> dict[str, Any]:
     return {
         "state": "settling",
         "owner": attempt.worker.name,
-        "binding": attempt.request.digest,
-        "service": attempt.request.service,
+        "binding": attempt.binding.digest,
+        "service": attempt.binding.service,
         "identifier": payment.identifier if payment.is_signer_verified else None,
         "proof": payment.signature_digest,
         "signer_known": int(payment.is_signer_verified),

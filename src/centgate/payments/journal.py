@@ -104,7 +104,7 @@ class Journal:
     async def claim(
         self,
         payment: Payment,
-        request: RequestBinding,
+        binding: RequestBinding,
         *,
         claim_block: int | None = None,
         facilitators: FacilitatorChoice | None = None,
@@ -119,7 +119,7 @@ class Journal:
         JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
         next request.
         """
-        claim = await self._acquire_claim(payment, request, claim_block, facilitators)
+        claim = await self._acquire_claim(payment, binding, claim_block, facilitators)
         try:
             yield claim
         finally:
@@ -401,7 +401,7 @@ class Journal:
     async def _acquire_claim(
         self,
         payment: Payment,
-        order: RequestBinding,
+        binding: RequestBinding,
         claim_block: int | None,
         facilitators: FacilitatorChoice | None,
     ) -> Claim:
@@ -412,7 +412,7 @@ class Journal:
                 now = await self.now()
                 attempt = ClaimAttempt(
                     payment=payment,
-                    request=order,
+                    binding=binding,
                     worker=worker,
                     now=now,
                     redeem_cutoff=now - self._retention,

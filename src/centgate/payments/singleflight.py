@@ -44,14 +44,14 @@ class SingleFlight:
         """True while the process is stopping and should receive no new requests."""
 
     async def run(
-        self, payment: Payment, request: RequestBinding, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
+        self, payment: Payment, binding: RequestBinding, work: Callable[[], Coroutine[Any, Any, StoredAnswer]]
     ) -> StoredAnswer:
         """Return the result of the work on this payment, starting it unless it is running.
 
         Raises what the work raises, and PaymentRequired for a signature that differs from the one in flight
         and is not verified as the payer's.
         """
-        keys = _flight_keys(payment, request)
+        keys = _flight_keys(payment, binding)
         flight = self._find(keys)
         while flight and not flight.payment.signature_digest and not payment.is_signer_verified:
             # a signed-in payer redeems it, without a signature to compare with: the journal has one
@@ -63,9 +63,9 @@ class SingleFlight:
             raise signature_rejection()
         return replace(await _await_result(flight), replayed=True)
 
-    def is_in_flight(self, payment: Payment, request: RequestBinding) -> bool:
-        """True if this process works on the payment for this order."""
-        return any(key in self._flights for key in _flight_keys(payment, request))
+    def is_in_flight(self, payment: Payment, binding: RequestBinding) -> bool:
+        """True if this process works on the payment for this request."""
+        return any(key in self._flights for key in _flight_keys(payment, binding))
 
     def _find(self, keys: list[FlightKey]) -> _Flight | None:
         return next((self._flights[key] for key in keys if key in self._flights), None)
@@ -152,7 +152,7 @@ def _hand_over(request: asyncio.Future[StoredAnswer], outcome: StoredAnswer | Ex
         request.set_result(outcome)
 
 
-def _flight_keys(payment: Payment, order: RequestBinding) -> list[FlightKey]:
+def _flight_keys(payment: Payment, binding: RequestBinding) -> list[FlightKey]:
     if payment.identifier is None or not payment.is_signer_verified:
-        return [(payment.key, order)]
-    return [(payment.key, order), ((payment.key.payer, payment.identifier), order)]
+        return [(payment.key, binding)]
+    return [(payment.key, binding), ((payment.key.payer, payment.identifier), binding)]
