@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal
 
 import aiohttp
 from cachetools import TTLCache
@@ -14,7 +14,7 @@ from centgate.payments import onchain_status, transfer_events
 from centgate.payments.nodes import NodeSet, select_nodes
 from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery, TransactionStatus
 from centgate.payments.payment_key import PaymentKey
-from centgate.payments.payment_node import ChainUnreachable, PaymentNode, parse_quantity
+from centgate.payments.payment_node import ChainUnreachable, PaymentNode
 from centgate.payments.quorum import Quorum, query_node
 from centgate.payments.transfer_events import AuthorizedTransfer
 from centgate.settings import Settings
@@ -151,10 +151,7 @@ class ChainClient:
 
         Raises ChainUnreachable.
         """
-        calls = (
-            _parse_or_none(query_node(PaymentNode.read_safe_block_number, node))
-            for node in self._quorum.nodes
-        )
+        calls = (_read_number(PaymentNode.read_safe_block_number, node) for node in self._quorum.nodes)
         number = self._highest_reached(await asyncio.gather(*calls))
         if number is None:
             raise ChainUnreachable("too few nodes respond")
@@ -189,7 +186,7 @@ class ChainClient:
 
     async def _read_block(self) -> None:
         """Read the newest block number: the highest that a quorum of nodes has reached."""
-        calls = [_parse_or_none(node.call("eth_blockNumber")) for node in self._quorum.nodes]
+        calls = [_read_number(PaymentNode.read_newest_block_number, node) for node in self._quorum.nodes]
         numbers: list[int | None] = []
         for answer in asyncio.as_completed(calls):
             numbers.append(await answer)
@@ -203,8 +200,9 @@ class ChainClient:
         return valid[self._quorum.size - 1] if len(valid) >= self._quorum.size else None
 
 
-async def _parse_or_none(number: Awaitable[Any]) -> int | None:
+async def _read_number(question: Callable[[PaymentNode], Awaitable[int]], node: PaymentNode) -> int | None:
+    """Return the number that a node answers, None if it does not answer."""
     try:
-        return parse_quantity(await number)
+        return await query_node(question, node)
     except ChainUnreachable:
         return None

@@ -102,10 +102,14 @@ class PaymentNode:
             raise ChainUnreachable("the node did not return the result of a call")
         return answer[:66].lower() == VALID_SIGNATURE
 
-    async def read_safe_block_number(self) -> Any:
-        """Return the number of the newest safe block, in hexadecimal. Raises ChainUnreachable."""
-        latest = await self.call("eth_blockNumber")
-        return (await self.read_safe_block(parse_quantity(latest)))["number"]
+    async def read_newest_block_number(self) -> int:
+        """Return the number of the newest block. Raises ChainUnreachable."""
+        return parse_quantity(await self.call("eth_blockNumber"))
+
+    async def read_safe_block_number(self) -> int:
+        """Return the number of the newest safe block. Raises ChainUnreachable."""
+        latest = await self.read_newest_block_number()
+        return parse_quantity((await self.read_safe_block(latest))["number"])
 
     async def read_safe_block(self, latest: int) -> dict[str, Any]:
         """Return the newest `safe` block: on a rollup, one whose data is on its base layer.
