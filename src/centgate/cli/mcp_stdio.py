@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import signal
 import sys
+from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import orjson
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
+    JSONRPCError,
     ListToolsResult,
     PaginatedRequestParams,
 )
+from pydantic import ValidationError
 
 from centgate.api.mcp.tools import (
     RECEIPT_KEY,
@@ -60,7 +69,9 @@ async def serve_stdio(client: AsyncCentgate, settings: BuyerSettings) -> None:
         async with anyio.create_task_group() as tasks, stdio_server() as (read, write):
             if sys.platform != "win32":  # there its event loop has no signal handlers
                 tasks.start_soon(_end_at_signal, client)
-            await server.run(read, write, server.create_initialization_options())
+            sender, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            tasks.start_soon(_forward_messages, read, write.send, sender)
+            await server.run(messages, write, server.create_initialization_options())
             tasks.cancel_scope.cancel()
 
 
@@ -78,6 +89,51 @@ async def _end_at_signal(client: AsyncCentgate) -> None:
                     await client.aclose()
             finally:
                 end_process(0)
+
+
+async def _forward_messages(
+    received: AsyncIterable[SessionMessage | Exception],
+    reply: Callable[[SessionMessage], Awaitable[None]],
+    messages: MemoryObjectSendStream[SessionMessage | Exception],
+) -> None:
+    """Forward what was parsed, and answer any other line with an error: the SDK leaves it unanswered."""
+    async with messages:
+        async for each in received:
+            if isinstance(each, ValidationError):
+                await reply(SessionMessage(_build_parse_error(each)))
+            else:
+                await messages.send(each)
+
+
+def _build_parse_error(error: ValidationError) -> JSONRPCError:
+    """Return the JSON-RPC error for a line that is no message, with the id of the request if it has one."""
+    problem = error.errors(include_url=False)[0]
+    if problem["type"] == "json_invalid":
+        code, message = (
+            PARSE_ERROR,
+            f"the message is not valid JSON: {problem['msg'].removeprefix('Invalid JSON: ')}",
+        )
+    else:
+        code, message = (
+            INVALID_REQUEST,
+            "the message is not a request, notification or response of JSON-RPC 2.0",
+        )
+    return JSONRPCError(jsonrpc="2.0", id=_find_id(error), error=ErrorData(code=code, message=message))
+
+
+def _find_id(error: ValidationError) -> str | int | None:
+    """Return the id in a line that is no message; `json` reads texts that the SDK's parser refuses."""
+    for problem in error.errors(include_url=False):
+        content: Any = problem["input"]
+        if problem["type"] == "json_invalid":
+            try:
+                content = json.loads(content)
+            except (ValueError, RecursionError):
+                return None
+        name: Any = cast(dict[str, Any], content).get("id") if isinstance(content, dict) else None
+        if isinstance(name, str | int) and not isinstance(name, bool):
+            return name
+    return None
 
 
 def _create_server(api: AsyncCentgate, settings: BuyerSettings) -> Server[Any]:

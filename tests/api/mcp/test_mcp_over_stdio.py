@@ -40,6 +40,14 @@ SLUG = "phishing-check"
 CENT = 10_000
 PAYER = BUYER_ACCOUNTS[3]
 COMMAND = [sys.executable, "-m", "centgate", "mcp"]
+CALL = (
+    '{"jsonrpc":"2.0","id":7,"method":"tools/call",'
+    '"params":{"name":"phishing-check","arguments":{"url":"URL"}}}'
+)
+INITIALIZE = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":'
+    '{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}'
+)
 Open = Callable[..., Client]
 
 
@@ -306,6 +314,39 @@ def test_standard_output_has_only_protocol_messages(
     assert said[0]["result"]["serverInfo"]["name"] == "centgate"
     assert server.returncode == 0
     assert "no wallet found" in errors
+
+
+@pytest.mark.parametrize(
+    ("line", "reply_to", "code"),
+    [
+        (CALL.replace("URL", r"\ud800"), 7, -32700),
+        (CALL.replace("URL", "\x00"), None, -32700),
+        (CALL[:-1], None, -32700),
+        ("no json", None, -32700),
+        ('{"jsonrpc":"2.0","id":8}', 8, -32600),
+        ('{"jsonrpc":"2.0","id":"a","method":5}', "a", -32600),
+        ("[]", None, -32600),
+    ],
+    ids=["surrogate", "null byte", "half", "text", "no method", "method", "batch"],
+)
+def test_unreadable_line_gets_protocol_error(
+    chain_client: httpx.Client, home: Path, line: str, reply_to: str | int | None, code: int
+) -> None:
+    ping = '{"jsonrpc":"2.0","id":3,"method":"ping"}'
+
+    with CentgateProcess(
+        ["mcp", "--api", url_of(chain_client)], env=environment(home), cwd=home, stdin=subprocess.PIPE
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(f"{INITIALIZE}\n{line}\n{ping}\n")
+        server.stdin.flush()
+        replies = [json.loads(server.stdout.readline()) for _ in range(3)]
+        server.stdin.close()
+
+    errors = [(reply["id"], reply["error"]["code"]) for reply in replies if "error" in reply]
+    assert errors == [(reply_to, code)]
+    assert {reply["id"] for reply in replies} == {1, 3, reply_to}
 
 
 @pytest.mark.parametrize(
