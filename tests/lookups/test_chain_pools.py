@@ -158,6 +158,17 @@ async def test_unread_pool_is_not_taken_for_an_empty_one(
         await market.pools()
 
 
+async def test_pools_without_decimals_of_token_are_not_called_missing(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchanges, token = market.exchanges, market.token
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    lose_answers(monkeypatch, market.rpc, lambda call, _answer: is_call_of(call, "decimals()"))
+
+    with pytest.raises(NoData, match="does not tell its decimals"):
+        await market.pools()
+
+
 async def test_lost_look_up_does_not_prove_that_no_pool_exists(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,8 +118,10 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     ]
     if unread and not keys:
         raise rpc.invalid_response("did not tell which pools the token has")
-    if facts is None or not keys:
+    if not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
+    if facts is None:
+        raise NoData(f"{token} does not tell its decimals, so that its pools have no price")
     keys = await _choose_pools(rpc, chain_id, facts, keys)
     states = await _read_states(rpc, chain_id, token, facts, keys)
     if not states:
