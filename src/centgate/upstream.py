@@ -85,13 +85,17 @@ class Upstream:
         max_wait: float,
         meter: Meter = NULL_METER,
     ) -> None:
-        """`max_wait`: maximum wait for the rate limit, in seconds. `session` is None if nothing is called."""
+        """`session` is None if nothing is called.
+
+        `max_wait`: maximum wait for the rate limit, in seconds. A call that its caller cancels after half of
+        that time counts as a failure in the circuit breaker.
+        """
         self.name, self.label = name, label
         self._session = session
-        self._turns = rate_limiter
+        self._rate_limiter = rate_limiter
         self._breaker = CircuitBreaker(partial(meter.record_breaker_change, name))
         self._max_bytes = max_bytes
-        self._patience = max_wait
+        self._max_wait = max_wait
         self._log = structlog.get_logger()
 
     @property
@@ -136,8 +140,8 @@ class Upstream:
             outcome = failure.code
             raise
         except asyncio.CancelledError:
-            # the deadline is the caller's; an upstream that used most of it was too slow
-            if time.monotonic() - started >= self._patience / 2:
+            # too slow for the deadline of the caller; a call that is cancelled early was just not needed
+            if time.monotonic() - started >= self._max_wait / 2:
                 self._breaker.record_outcome(failure=True)
             raise
         finally:
@@ -151,10 +155,10 @@ class Upstream:
         raise self.error_for_status(reply)
 
     async def _acquire(self) -> None:
-        if self._turns is None:
+        if self._rate_limiter is None:
             return
-        wait = await self._turns.acquire(self._patience)
-        if wait > self._patience:
+        wait = await self._rate_limiter.acquire(self._max_wait)
+        if wait > self._max_wait:
             raise ProviderRateLimited(
                 self.name,
                 f"{self.label} rate limit reached; next request allowed in {wait:.0f} s",
