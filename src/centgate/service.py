@@ -154,9 +154,9 @@ class Service(Generic[R, D]):
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
         leads = [source.info for source in self.leads]
-        able = (providers[about.name] for about in leads)
+        able = (providers[info.name] for info in leads)
         if not any(lead.is_configured and lead.supports_chain(request.target_chain_id) for lead in able):
-            names = " or ".join(about.name for about in leads)
+            names = " or ".join(info.name for info in leads)
             where = f" on chain {request.target_chain_id}" if request.target_chain_id else ""
             raise ProviderUnconfigured(
                 leads[0].name, f"{self.slug}{where} needs {names}, not configured on this deployment"
@@ -206,41 +206,41 @@ class Service(Generic[R, D]):
 
     async def run(self, request: R, providers: Mapping[str, Provider]) -> ServiceResult:
         """Run the service for one request; return its data and the status of each provider."""
-        record = RequestTrace.start()
-        bound = [_bind_provider(providers[source.info.name], request, record) for source in self.sources]
+        trace = RequestTrace.start()
+        bound = [_bind_provider(providers[source.info.name], request, trace) for source in self.sources]
         data: Data = await self.handler(request, *bound)
         content = orjson.dumps(data.model_dump(mode="json", by_alias=True))
         roles = self.provider_roles(providers)
-        self._warn_of_fallback(roles, record)
-        sources = [_provider_entry(about, role, providers[about.name], record) for about, role in roles]
-        return ServiceResult(content, sources, record.warnings, is_provisional=record.is_provisional)
+        self._warn_of_fallback(roles, trace)
+        sources = [_provider_entry(info, role, providers[info.name], trace) for info, role in roles]
+        return ServiceResult(content, sources, trace.warnings, is_provisional=trace.is_provisional)
 
-    def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], record: RequestTrace) -> None:
+    def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], trace: RequestTrace) -> None:
         """Add a warning if a fallback answered instead of the primary. With fixed roles the function does."""
-        leads = [about for about, _ in roles[: len(self.leads)]]
-        statuses = [record.providers.get(about.name, {}).get("status") for about in leads]
+        leads = [info for info, _ in roles[: len(self.leads)]]
+        statuses = [trace.providers.get(info.name, {}).get("status") for info in leads]
         if not self.fixed_roles and statuses[0] != "ok" and "ok" in statuses:
             why = _FALLBACK_REASONS.get(statuses[0], "gave no answer")
-            record.add_warning(
+            trace.add_warning(
                 f"a fallback source was used: {leads[statuses.index('ok')].label} "
                 f"instead of {leads[0].label}, which {why}"
             )
 
 
-def _bind_provider(provider: Provider, request: Request, record: RequestTrace) -> Provider:
+def _bind_provider(provider: Provider, request: Request, trace: RequestTrace) -> Provider:
     """Bind a provider to one request; it is skipped if it does not support the chain or an option."""
     if not provider.supports_chain(request.target_chain_id):
-        return provider.bind(record, f"does not cover chain {request.target_chain_id}")
+        return provider.bind(trace, f"does not cover chain {request.target_chain_id}")
     lacks = provider.unsupported_options(request.canonical)
-    return provider.bind(record, f"does not support {', '.join(lacks)}" if lacks else None)
+    return provider.bind(trace, f"does not support {', '.join(lacks)}" if lacks else None)
 
 
 def _provider_entry(
-    about: ProviderInfo, role: RoleName, provider: Provider, record: RequestTrace
+    info: ProviderInfo, role: RoleName, provider: Provider, trace: RequestTrace
 ) -> dict[str, Any]:
     """Return the entry of one provider in `providers`: its status, or why it was skipped."""
-    idle = {"name": about.name, "status": "skipped" if provider.is_configured else "unconfigured"}
-    return {**record.providers.get(about.name, idle), "role": role}
+    idle = {"name": info.name, "status": "skipped" if provider.is_configured else "unconfigured"}
+    return {**trace.providers.get(info.name, idle), "role": role}
 
 
 AnyService = Service[Any, Any]
