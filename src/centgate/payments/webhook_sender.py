@@ -120,10 +120,13 @@ class WebhookSender:
             await self._store.run(partial(webhook_outbox.record_sent, event, now))
             return result
         delay = _retry_delay(event.attempts, result.retry_after)
-        self._meter.record_webhook("failed" if delay is not None else "abandoned")
         if delay is None:
+            next_at = None
+            self._meter.record_webhook("abandoned")
             structlog.get_logger().error("a webhook was given up", id=event.event, why=result.error)
-        next_at = None if delay is None else now + delay
+        else:
+            next_at = now + delay
+            self._meter.record_webhook("failed")
         await self._store.run(
             partial(webhook_outbox.record_failure, event, result.error or result.outcome, next_at)
         )
