@@ -45,24 +45,36 @@ LEADER_LEASE = 60.0
 BUYER_REASONS = frozenset({REVERTED, "invalid_exact_evm_nonce_already_used", "invalid_transaction_state"})
 """Reasons that a buyer can cause by using the nonce elsewhere."""
 
-_WINDOW_MESSAGES = {
-    "settlements_failing": (
-        "{failed} of the last {number} settlements failed: the facilitator does not work reliably",
-        "settlements succeed again",
-    ),
-    "fallback_in_use": (
-        "{failed} of the last {number} payments went to the second facilitator: the first cannot be reached, "
-        "or limits requests",
-        "payments go to the first facilitator again",
-    ),
-}
-"""Messages while it lasts and when it is over, for alerts about the latest settlements."""
-_WINDOW_DUTIES = {"settlements_failing": "settlement alerts", "fallback_in_use": "fallback alerts"}
-"""Leadership of these alerts."""
-
 AlertKind = Literal[
     "settlements_failing", "fallback_in_use", "payments_unresolved", "audit_findings", "webhooks_failing"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class _WindowAlert:
+    """An alert about the latest settlements, which each server finds by itself."""
+
+    kind: AlertKind
+    duty: str
+    """Name of the leadership of the one server that reports it for all."""
+    raised: str
+    """Message while it lasts, with the places `failed` and `number`."""
+    over: str
+
+
+_SETTLEMENTS_FAILING = _WindowAlert(
+    "settlements_failing",
+    duty="settlement alerts",
+    raised="{failed} of the last {number} settlements failed: the facilitator does not work reliably",
+    over="settlements succeed again",
+)
+_FALLBACK_IN_USE = _WindowAlert(
+    "fallback_in_use",
+    duty="fallback alerts",
+    raised="{failed} of the last {number} payments went to the second facilitator: the first cannot be "
+    "reached, or limits requests",
+    over="payments go to the first facilitator again",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +143,20 @@ class Alerts:
         """
         if self._settings.alert_webhook is None:
             return
-        failing = self._window_condition("settlements_failing", self._latest)
-        await self._report_for_all("settlements_failing", failing, self._latest)
-        in_use = self._window_condition("fallback_in_use", self._latest_fallbacks)
-        await self._report_for_all("fallback_in_use", in_use, self._latest_fallbacks)
+        await self._report_for_all(_SETTLEMENTS_FAILING, self._latest)
+        await self._report_for_all(_FALLBACK_IN_USE, self._latest_fallbacks)
 
-    async def _report_for_all(
-        self, kind: AlertKind, finding: AlertCondition, window: deque[tuple[float, bool]]
-    ) -> None:
-        """Update an alert that each server finds by itself, if this one reports it."""
-        if not finding.trouble and not self._states[kind].times:
+    async def _report_for_all(self, alert: _WindowAlert, window: deque[tuple[float, bool]]) -> None:
+        """Update an alert by the window of this server, if this is the one that reports it."""
+        finding = self._window_condition(alert, window)
+        if not finding.trouble and not self._states[alert.kind].times:
             return
-        if not await self._journal.acquire_leadership(_WINDOW_DUTIES[kind], LEADER_LEASE):
+        if not await self._journal.acquire_leadership(alert.duty, LEADER_LEASE):
             return
-        await self._update_alert(kind, finding)
-        if not self._states[kind].times:  # it is over
+        await self._update_alert(alert.kind, finding)
+        if not self._states[alert.kind].times:  # it is over
             window.clear()
-            await self._journal.release_leadership(_WINDOW_DUTIES[kind])
+            await self._journal.release_leadership(alert.duty)
 
     async def report_unresolved(self) -> None:
         """Report payments that stay unresolved, or their end. Raises JournalUnavailable."""
@@ -175,18 +184,18 @@ class Alerts:
         if self._settings.alert_webhook is not None:
             await self._update_alert("webhooks_failing", _webhook_condition(self._webhooks))
 
-    def _window_condition(self, kind: AlertKind, window: deque[tuple[float, bool]]) -> AlertCondition:
-        already = self._states[kind].times > 0
+    def _window_condition(self, alert: _WindowAlert, window: deque[tuple[float, bool]]) -> AlertCondition:
+        already = self._states[alert.kind].times > 0
         recent = [failed for at, failed in window if at > self._clock() - WINDOW_SECONDS]
         failed = sum(recent)
         if already:
             trouble = failed > 0 and any(recent[-STREAK:])
         else:
             trouble = 2 * failed >= WINDOW_SIZE or (len(recent) >= STREAK and all(recent[-STREAK:]))
-        described = _WINDOW_MESSAGES[kind]
         if not trouble:
-            return AlertCondition(trouble, described[1])
-        return AlertCondition(trouble, described[0].format(failed=failed, number=len(recent)), failed)
+            return AlertCondition(trouble=False, message=alert.over)
+        message = alert.raised.format(failed=failed, number=len(recent))
+        return AlertCondition(trouble=True, message=message, count=failed)
 
     async def _update_alert(self, kind: AlertKind, finding: AlertCondition) -> None:
         """Send `raised`, `reminder` or `over` for a condition; failed deliveries are retried."""
@@ -229,10 +238,8 @@ class Alerts:
             ) as response:
                 is_accepted, answer = 200 <= response.status < 300, f"status {response.status}"
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            is_accepted, answer = (
-                False,
-                type(error).__name__,
-            )  # the error's message may contain the URL, which is a secret
+            # the error's message may contain the URL, which is a secret
+            is_accepted, answer = False, type(error).__name__
         if not is_accepted:
             structlog.get_logger().warning("the alert webhook failed", kind=kind, answer=answer)
         return is_accepted
@@ -258,7 +265,9 @@ def _webhook_condition(trouble: WebhookTrouble | None) -> AlertCondition:
     )
     waiting = "1 event waits" if trouble.pending == 1 else f"{trouble.pending} events wait"
     message = f"the receiver of webhooks {why}, {waiting}: see `centgate payments webhooks status`"
-    return AlertCondition(True, message, trouble.pending, int(trouble.oldest_seconds))  # noqa: FBT003
+    return AlertCondition(
+        trouble=True, message=message, count=trouble.pending, oldest_seconds=int(trouble.oldest_seconds)
+    )
 
 
 def _audit_condition(counts: Mapping[str, int]) -> AlertCondition:
