@@ -46,8 +46,15 @@ async def record_refund(
     of the transaction covers it beside the refunds that are recorded. A refused payment can be recorded if
     the chain shows that its money was received all the same.
     """
-    worker = create_worker()
-    unit = partial(_record_refund, key, worker, refund, redeem_cutoff, was_received, events)
+    unit = partial(
+        _record_refund,
+        key,
+        create_worker(),
+        refund,
+        redeem_cutoff=redeem_cutoff,
+        was_received=was_received,
+        events=events,
+    )
     return await store.run_serializable(unit)
 
 
@@ -55,28 +62,31 @@ def _record_refund(
     key: PaymentKey,
     worker: Worker,
     refund: Refund,
+    *,
     redeem_cutoff: float,
-    was_received: bool,  # noqa: FBT001 - as above
+    was_received: bool,
     events: EventBuilder | None,
 ) -> UnitOfWork[bool]:
     row = yield from queries.find_payment(key)
     if row is None or not _is_refundable(row, redeem_cutoff, was_received=was_received):
         return False
     if row["refunded"]:
-        if row["owner"] != worker.name:  # else an earlier try of this unit recorded it
-            return False
-    elif (
-        not (yield from is_unclaimed(row["owner"], worker))
-        or not (yield from _covers(refund, row))
-        or not (
-            yield from queries.record_refund(
-                row, worker.name, refund.transaction, refund.at, event=_event_row(row, refund, events)
-            )
-        )
-    ):
+        is_recorded = row["owner"] == worker.name  # by an earlier try of this unit
+    else:
+        is_recorded = yield from _insert_refund(row, worker, refund, events)
+    if is_recorded:
+        yield from queries.record_refund_event(key, refund.transaction, refund.at, refund.reason)
+    return is_recorded
+
+
+def _insert_refund(
+    row: ResultRow, worker: Worker, refund: Refund, events: EventBuilder | None
+) -> UnitOfWork[bool]:
+    """Insert the refund of a payment; False if another worker has it, or the amount does not cover it."""
+    if not (yield from is_unclaimed(row["owner"], worker)) or not (yield from _covers(refund, row)):
         return False
-    yield from queries.record_refund_event(key, refund.transaction, refund.at, refund.reason)
-    return True
+    event = _event_row(row, refund, events)
+    return (yield from queries.record_refund(row, worker.name, refund.transaction, refund.at, event=event))
 
 
 def _covers(refund: Refund, row: ResultRow) -> UnitOfWork[bool]:
