@@ -246,7 +246,8 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
     if not isinstance(parsed, dict):
         return None
     member = cast(dict[str, Any], parsed).get
-    success = member("success", False if member("isValid") is False else None)
+    is_invalid = member("isValid") is False
+    success = member("success", False if is_invalid else None)
     reason = member("errorReason") or member("invalidReason") or ""
     transaction, network = member("transaction") or member("txHash") or "", member("network") or ""
     payer, amount = member("payer") or "", member("amount") or ""
@@ -255,7 +256,6 @@ def _parse_response(content: bytes) -> _SettleResponse | None:
             return None
     if not isinstance(success, bool):
         return None
-    is_invalid = member("isValid") is False
     return _SettleResponse(success, is_invalid, reason, transaction, network, payer, amount)
 
 
