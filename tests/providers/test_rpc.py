@@ -1177,11 +1177,21 @@ async def test_last_hanging_node_is_timeout(upstreams: FakeUpstreams, tmp_path: 
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("shape", ["/v2/{key}", "/?apikey={key}", "/{key}/", "/v3/{key}?token={key}"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "http://{node}/v2/{key}",
+        "http://{node}/?apikey={key}",
+        "http://{node}/{key}/",
+        "http://{node}/v3/{key}?token={key}",
+        "http://{key}@{node}/",
+        "http://{key}:{key}@{node}/",
+    ],
+)
 @pytest.mark.parametrize("status", [200, 400, 500])
 async def test_key_in_url_is_never_shown(upstreams: FakeUpstreams, tmp_path: Path, shape: str, status: int):
     key = "Sup3rS3cr3tK3y"
-    address = upstreams.url_of("node") + shape.format(key=key)
+    address = shape.format(node=upstreams.url_of("node").removeprefix("http://"), key=key)
     message = f"unknown key {key} at {address}"
     for path in ("/", f"/v2/{key}", f"/{key}/", f"/v3/{key}"):
         upstreams.set_response("node", path, rpc_error(-32000, message), status=status, method="POST")

@@ -284,7 +284,9 @@ class RpcNode:
     def _redact(self, message: str) -> str | None:
         """Return a node's message in quotes, without secret parts of its URL, which some nodes repeat."""
         _, _, rest = self.url.partition("//")
-        for part in sorted(re.split(r"[/?&=:@]", rest)[1:], key=len, reverse=True):
+        parts = re.split(r"[/?&=:@]", rest)
+        is_host_first = "@" not in re.split(r"[/?]", rest)[0]  # else a user name, which may be a key
+        for part in sorted(parts[1:] if is_host_first else parts, key=len, reverse=True):
             if len(part) >= 6:
                 message = message.replace(part, "\u2026")
         return quote_line(message, 120)
