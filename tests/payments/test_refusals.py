@@ -214,6 +214,27 @@ def test_payment_altered_after_signing_is_refused(
     assert served_api.facilitator.settle_calls == calls
 
 
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (set_accepted("asset", ELSEWHERE), "asset"),
+        (set_accepted("payTo", ELSEWHERE), "payTo"),
+        (set_accepted("maxTimeoutSeconds", 60), "maxTimeoutSeconds"),
+        (set_extra("version", "1"), "extra"),
+    ],
+    ids=["asset", "payTo", "maxTimeoutSeconds", "extra"],
+)
+def test_refusal_names_terms_that_differ(
+    served_api: ServedApi, change: Callable[[Payload], None], named: str
+) -> None:
+    payload = sign_payload(served_api.client, Buyer())
+    change(payload)
+
+    error = pay(served_api.client, encode_header(payload)).json()["error"]
+
+    assert error["message"].endswith(f"the accepted terms are not this service's terms: {named}")
+
+
 # the change of a payment before it is signed, and the reason
 SIGNED = {
     "to another address": ({"to": ELSEWHERE}, RECIPIENT),

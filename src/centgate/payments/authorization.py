@@ -391,22 +391,27 @@ def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> RouteTerms | Pay
     if accepted.scheme != SCHEME:
         return build_rejection("only scheme exact is accepted", "unsupported_scheme")
     option = terms.find_option(accepted.network, accepted.asset)
-    if option and _is_same_option(accepted, option.requirements):
+    differing = _list_differences(accepted, option.requirements) if option else ["asset"]
+    if option and not differing:
         return option
     networks = list(dict.fromkeys(each.network for each in terms.options))
     if accepted.network not in networks:
         return build_rejection(f"the payment must be on {' or '.join(networks)}", "network_mismatch")
-    return build_rejection("the accepted terms are not this service's terms", "invalid_payment_requirements")
-
-
-def _is_same_option(accepted: AcceptedTerms, expected: dict[str, Any]) -> bool:
-    """Return True if accepted terms are those of an entry of `accepts` in the same token."""
-    return (
-        accepted.pay_to.lower() == expected["payTo"].lower()
-        and accepted.amount == expected["amount"]
-        and accepted.max_timeout_seconds == expected["maxTimeoutSeconds"]
-        and all(accepted.extra.get(name) == value for name, value in expected["extra"].items())
+    return build_rejection(
+        f"the accepted terms are not this service's terms: {', '.join(differing)}",
+        "invalid_payment_requirements",
     )
+
+
+def _list_differences(accepted: AcceptedTerms, expected: dict[str, Any]) -> list[str]:
+    """Return the members in which accepted terms differ from an entry of `accepts` in the same token."""
+    is_same = {
+        "payTo": accepted.pay_to.lower() == expected["payTo"].lower(),
+        "amount": accepted.amount == expected["amount"],
+        "maxTimeoutSeconds": accepted.max_timeout_seconds == expected["maxTimeoutSeconds"],
+        "extra": all(accepted.extra.get(name) == value for name, value in expected["extra"].items()),
+    }
+    return [name for name, same in is_same.items() if not same]
 
 
 def _may_be_earlier_terms(accepted: AcceptedTerms, authorization: TransferAuthorization) -> bool:
