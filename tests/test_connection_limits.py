@@ -281,13 +281,22 @@ def test_error_follows_response_to_earlier_request(served_api: ServedApi) -> Non
     assert json.loads(first.body)["data"]
 
 
-@pytest.mark.extended
-def test_incomplete_second_request_is_408_after_first_response(served_api: ServedApi) -> None:
+@contextmanager
+def open_with_waiting_payment(
+    served_api: ServedApi, second: bytes = b""
+) -> Generator[tuple[socket.socket, threading.Event]]:
+    """Open a connection, send a payment that is settled once the event is set, and a second request."""
     arrived, release = threading.Event(), threading.Event()
     served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
     with open_connection(str(served_api.client.base_url)) as connection:
-        connection.sendall(build_paid_request(served_api) + GET)
+        connection.sendall(build_paid_request(served_api) + second)
         assert arrived.wait(10)
+        yield connection, release
+
+
+@pytest.mark.extended
+def test_incomplete_second_request_is_408_after_first_response(served_api: ServedApi) -> None:
+    with open_with_waiting_payment(served_api, GET) as (connection, release):
         time.sleep(SHORT.header_timeout + 3 * SHORT.sweep_interval)
         release.set()
 
@@ -296,13 +305,8 @@ def test_incomplete_second_request_is_408_after_first_response(served_api: Serve
 
 @pytest.mark.extended
 def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
-    arrived, release = threading.Event(), threading.Event()
-    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with open_connection(str(served_api.client.base_url)) as connection:
-        connection.sendall(
-            build_paid_request(served_api) + POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
-        )
-        assert arrived.wait(10)
+    second = POST + b"Connection: close\r\nContent-Length: 4\r\n\r\n"
+    with open_with_waiting_payment(served_api, second) as (connection, release):
         time.sleep(SHORT.body_timeout + 3 * SHORT.sweep_interval)
         release.set()
         connection.sendall(b"null")
@@ -312,11 +316,7 @@ def test_body_timeout_starts_after_previous_response(served_api: ServedApi) -> N
 
 def test_header_timeout_starts_after_previous_response(served_api: ServedApi) -> None:
     """The server stops to read once a request waits, so that the rest of the next one cannot arrive."""
-    arrived, release = threading.Event(), threading.Event()
-    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with open_connection(str(served_api.client.base_url)) as connection:
-        connection.sendall(build_paid_request(served_api))
-        assert arrived.wait(10)
+    with open_with_waiting_payment(served_api) as (connection, release):
         connection.sendall(GET + b"\r\n" + GET)
         time.sleep(SHORT.sweep_interval)
         connection.sendall(b"Connection: close\r\n\r\n")
@@ -327,11 +327,7 @@ def test_header_timeout_starts_after_previous_response(served_api: ServedApi) ->
 
 
 def test_late_headers_after_previous_response_are_408(served_api: ServedApi) -> None:
-    arrived, release = threading.Event(), threading.Event()
-    served_api.facilitator.next.append(served_api.facilitator.reply_when_released(arrived, release))
-    with open_connection(str(served_api.client.base_url)) as connection:
-        connection.sendall(build_paid_request(served_api))
-        assert arrived.wait(10)
+    with open_with_waiting_payment(served_api) as (connection, release):
         connection.sendall(GET + b"\r\n" + GET)
         time.sleep(SHORT.sweep_interval)
         release.set()
