@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from facilitators import build_settings
+from fake_upstreams import FakeUpstreams
 from lookups.chain_providers import is_call_of, lose_answers
+from tampering_proxy import rpc_error, start_proxy
 
 from centgate.crypto.token.chain_pools import PoolState
 from centgate.devchain.chain import EvmChain
@@ -50,10 +53,12 @@ def new_token(exchanges: Exchanges) -> str:
     return exchanges.create_token("Token", "TKN", decimals=9, supply=10**12 * TOKEN)
 
 
-async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> AsyncGenerator[Market]:
-    """Serve a chain and open a provider for it."""
+async def open_market(
+    chain: EvmChain, exchanges: Exchanges, folder: Path, proxy: Callable[[str], str] = lambda url: url
+) -> AsyncGenerator[Market]:
+    """Serve a chain and open a provider for it; `proxy` returns the URL of a proxy for the node's."""
     with silence_libraries(), serve_app(create_rpc_app(chain), 0) as url:
-        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=url)}
+        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=proxy(url))}
         settings = build_settings(folder, "http://127.0.0.1:9", providers=nodes)
         async with open_resources(settings) as resources:
             rpc = Rpc(settings, resources).bind(RequestTrace.start())
@@ -184,6 +189,51 @@ async def test_lost_look_up_does_not_prove_that_no_pool_exists(
 
     with pytest.raises(ProviderFailure):
         await market.pools()
+
+
+async def test_lost_decimals_are_asked_for_again(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    exchanges, token = market.exchanges, market.token
+    address = exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN}).lower()
+    lose_answers(
+        monkeypatch,
+        market.rpc,
+        lambda call, _answer: call.to == token.lower() and is_call_of(call, "decimals()"),
+    )
+
+    (found,) = await find_pools(market.rpc, market.chain_id, token.lower())
+    read = await read_pool(market.rpc, market.chain_id, address)
+
+    assert found.price_usd == read.price_usd == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "error"),
+    [
+        pytest.param(-32000, "out of gas", ProviderFailure, id="limit of the node"),
+        pytest.param(3, "execution reverted", NoData, id="refusal of the token"),
+    ],
+)
+async def test_unread_decimals_are_no_fact_of_the_token(
+    tmp_path: Path, upstreams: FakeUpstreams, code: int, message: str, error: type[Exception]
+) -> None:
+    def fail_decimals(request: dict[str, Any]) -> tuple[int, Any] | None:
+        is_read = request["method"] == "eth_call" and "313ce567" in request["params"][0]["data"]
+        return (200, rpc_error(code, message)) if is_read else None
+
+    chain = EvmChain(CHAIN, {})
+    exchanges = install_exchanges(chain, ETHEREUM)
+    async for market in open_market(
+        chain, exchanges, tmp_path, lambda url: start_proxy(upstreams, "node", url, fail_decimals)
+    ):
+        token = market.token
+        address = exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+
+        for reading in (
+            find_pools(market.rpc, market.chain_id, token.lower()),
+            read_pool(market.rpc, market.chain_id, address.lower()),
+        ):
+            with pytest.raises(error, match="decimals"):
+                await reading
 
 
 @pytest.mark.extended

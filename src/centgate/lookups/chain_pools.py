@@ -102,7 +102,6 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     ]
     facts_calls = _facts_calls(table, token)
     results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
-    facts = _parse_facts(rpc, table, results[: len(facts_calls)])
     answers = results[len(facts_calls) :]
     if chain_id in CHAIN_BY_ID:
         _warn_of_absent(rpc, candidates, answers)
@@ -120,8 +119,8 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
         raise rpc.invalid_response("did not tell which pools the token has")
     if not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
-    if facts is None:
-        raise NoData(f"{token} does not tell its decimals, so that its pools have no price")
+    decimals = await _confirm_decimals(rpc, chain_id, token, results[0])
+    facts = _parse_facts(rpc, table, decimals, results[1 : len(facts_calls)])
     keys = await _choose_pools(rpc, chain_id, facts, keys)
     states = await _read_states(rpc, chain_id, token, facts, keys)
     if not states:
@@ -169,11 +168,12 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
         raise NoData(
             f"the contract at {address} names the factory of {exchange.name}, which has no such pool"
         )
-    facts = _parse_facts(rpc, table, answers)
+    decimals = await _confirm_decimals(rpc, chain_id, token, answers[0])
+    facts = _parse_facts(rpc, table, decimals, answers[1:])
     candidate = _Candidate(exchange, quote, ContractCall(address, b""))
-    states = await _read_states(rpc, chain_id, token, facts, [(candidate, key)]) if facts else []
+    states = await _read_states(rpc, chain_id, token, facts, [(candidate, key)])
     if not states:
-        raise NoData(f"the pool at {address} holds nothing, or its token has no decimals")
+        raise NoData(f"the pool at {address} holds nothing")
     return states[0]
 
 
@@ -363,11 +363,26 @@ def _facts_calls(table: int, token: str) -> list[ContractCall]:
     return [*calls, ContractCall(feeds.sequencer, latest)] if feeds.sequencer else calls
 
 
-def _parse_facts(rpc: Rpc, table: int, answers: Sequence[bytes | None]) -> _TokenFacts | None:
-    """Parse decimals, symbol and the price of the native coin; None without usable decimals."""
-    decimals, (symbol, feed, *sequencer) = decode_uint(answers[0]), answers[1:]
+async def _confirm_decimals(rpc: Rpc, chain_id: int, token: str, answer: bytes | None) -> int:
+    """Return the decimals of a token with pools, asked for once more if the answer is missing.
+
+    Raises NoData if the token itself has no usable ones, and ProviderFailure if the node could not run the
+    call: that is no fact about the token, and nobody should pay for it.
+    """
+    decimals = decode_uint(answer)
+    if decimals is None:
+        outcome = await rpc.call_outcome(chain_id, decimals_call(token))
+        if not (outcome.succeeded or outcome.is_refusal):
+            raise rpc.invalid_response("could not read the decimals of the token")
+        decimals = decode_uint(outcome.data) if outcome.succeeded else None
     if decimals is None or decimals > MAX_TOKEN_DECIMALS:
-        return None
+        raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
+    return decimals
+
+
+def _parse_facts(rpc: Rpc, table: int, decimals: int, answers: Sequence[bytes | None]) -> _TokenFacts:
+    """Parse symbol and the price of the native coin."""
+    symbol, feed, *sequencer = answers
     native_usd = _parse_feed(feed, PRICE_FEEDS[table].heartbeat)
     if native_usd is None:
         rpc.trace.add_warning("Chainlink's price of the native coin is missing or too old")

@@ -229,6 +229,14 @@ class Rpc(Provider):
         return results
 
     @instrumented
+    async def call_outcome(self, chain_id: int, call: ContractCall) -> CallOutcome:
+        """Return the current result of one call, sent by itself, with the reason if it failed."""
+        (outcome,) = await self._nodes_of(chain_id).fetch_each(
+            [_build_call_request(call)], parse_call_outcome, tolerant=True
+        )
+        return outcome
+
+    @instrumented
     async def called_slots(
         self, chain_id: int, contract: str, calls: Sequence[bytes]
     ) -> frozenset[str] | None:

@@ -51,6 +51,7 @@ _EXECUTION_FAILURE_WORDS = (
     "execution timeout",
 )
 """For calls that fail on every node."""
+_REFUSAL_WORDS = ("revert", "opcode", "invalid jump", "bad instruction", "stack")
 _BLOCK_COUNT = re.compile(
     r"(?<![\w.,])(\d[\d,]*)\s?(k?)(?!\w|\.\d)(?!\s*(?:results?|logs?|events?|seconds?|ms|mb)\b)",
     re.IGNORECASE,
@@ -66,6 +67,11 @@ def is_rate_limit(code: int, message: str) -> bool:
 def is_execution_failure(code: int, message: str) -> bool:
     """True if the call itself fails, on every node."""
     return code == REVERTED or any(words in message for words in _EXECUTION_FAILURE_WORDS)
+
+
+def is_refusal(code: int, message: str) -> bool:
+    """True if an execution failure is the contract's own doing, and not a limit of the node's gas or time."""
+    return code == REVERTED or any(words in message for words in _REFUSAL_WORDS)
 
 
 def is_range_too_large(code: int, message: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from centgate.errors import ProviderFailure
 from centgate.providers.jsonrpc.client import CallFailure, CallFeatures, RpcNode, RpcRequest
+from centgate.providers.jsonrpc.errors import is_refusal
 
 FEATURES_TTL = 6 * 3600.0
 """Seconds for which the features of a node are kept."""
@@ -60,6 +61,8 @@ class CallOutcome:
     """Returned data, or revert data as far as the node gives it."""
     message: str | None = None
     """The node's message on a failed call; untrusted text."""
+    is_refusal: bool = False
+    """True if the called code ended the call; False also if the node's gas or time did."""
 
 
 def build_call_request(call: SimulatedCall) -> RpcRequest:
@@ -80,7 +83,12 @@ def build_call_request(call: SimulatedCall) -> RpcRequest:
 def parse_call_outcome(answer: Any) -> CallOutcome:
     """Parse the result of an eth_call. Raises ValueError for anything but bytes."""
     if isinstance(answer, CallFailure):
-        return CallOutcome(succeeded=False, data=_parse_hex(answer.data or "0x"), message=answer.message)
+        return CallOutcome(
+            succeeded=False,
+            data=_parse_hex(answer.data or "0x"),
+            message=answer.message,
+            is_refusal=is_refusal(answer.code, answer.message.lower()),
+        )
     return CallOutcome(succeeded=True, data=bytes.fromhex(answer.removeprefix("0x")))
 
 
