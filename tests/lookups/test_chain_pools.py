@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from facilitators import build_settings
-from fake_upstreams import FakeUpstreams
-from lookups.chain_providers import is_call_of, lose_answers
-from tampering_proxy import rpc_error, start_proxy
+from lookups.changing_node import ChangingNode, is_call_of
 
 from centgate.crypto.token.chain_pools import PoolState
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
 from centgate.devchain.http_server import serve_app, silence_libraries
-from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups import chain_pools
@@ -39,6 +35,7 @@ class Market:
     """A chain with exchanges, and a token without a pool yet."""
 
     exchanges: Exchanges
+    node: ChangingNode
     rpc: Rpc
     chain_id: int
     token: str
@@ -53,16 +50,15 @@ def new_token(exchanges: Exchanges) -> str:
     return exchanges.create_token("Token", "TKN", decimals=9, supply=10**12 * TOKEN)
 
 
-async def open_market(
-    chain: EvmChain, exchanges: Exchanges, folder: Path, proxy: Callable[[str], str] = lambda url: url
-) -> AsyncGenerator[Market]:
-    """Serve a chain and open a provider for it; `proxy` returns the URL of a proxy for the node's."""
-    with silence_libraries(), serve_app(create_rpc_app(chain), 0) as url:
-        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=proxy(url))}
+async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> AsyncGenerator[Market]:
+    """Serve a chain and open a provider for it."""
+    node = ChangingNode(chain)
+    with silence_libraries(), serve_app(node.app, 0) as url:
+        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=url)}
         settings = build_settings(folder, "http://127.0.0.1:9", providers=nodes)
         async with open_resources(settings) as resources:
             rpc = Rpc(settings, resources).bind(RequestTrace.start())
-            yield Market(exchanges, rpc, chain.chain_id, new_token(exchanges))
+            yield Market(exchanges, node, rpc, chain.chain_id, new_token(exchanges))
 
 
 @pytest.fixture
@@ -142,48 +138,76 @@ async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: p
 
 
 @pytest.mark.parametrize(("lost", "kind"), [("getReserves()", "v4"), ("getLiquidity(bytes32)", "v2")])
-async def test_unread_pool_is_not_taken_for_an_empty_one(
-    market: Market, monkeypatch: pytest.MonkeyPatch, lost: str, kind: str
-) -> None:
+async def test_unread_pool_is_not_taken_for_an_empty_one(market: Market, lost: str, kind: str) -> None:
     exchanges, token = market.exchanges, market.token
     exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
-    lose_answers(monkeypatch, market.rpc, lambda call, _answer: is_call_of(call, lost))
+    market.node.lose_answers(lambda call, _answer: is_call_of(call, lost))
 
     (pool,) = await market.pools()
 
     assert pool.key.kind == kind
     assert any("did not tell the state of 1 pools" in each for each in market.rpc.trace.warnings)
-    lose_answers(
-        monkeypatch,
-        market.rpc,
+    market.node.lose_answers(
         lambda call, _answer: is_call_of(call, "getReserves()", "getLiquidity(bytes32)"),
     )
     with pytest.raises(ProviderFailure):
         await market.pools()
 
 
-async def test_pools_without_decimals_of_token_are_not_called_missing(
-    market: Market, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("garbage", [b"\xff" * 96, b"\1" * 31], ids=["all ones", "short"])
+@pytest.mark.parametrize(
+    "changed", ["getReserves()", "slot0()", "getSlot0(bytes32)", "getLiquidity(bytes32)"]
+)
+async def test_impossible_state_gives_no_price(market: Market, changed: str, garbage: bytes) -> None:
     exchanges, token = market.exchanges, market.token
     exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    lose_answers(monkeypatch, market.rpc, lambda call, _answer: is_call_of(call, "decimals()"))
+    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
+    market.node.change = (
+        # an answer of zeros is that of a pool which does not exist
+        lambda call, answer: garbage if is_call_of(call, changed) and any(answer or b"") else answer
+    )
 
-    with pytest.raises(NoData, match="does not tell its decimals"):
-        await market.pools()
+    pools = await market.pools()
+
+    assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 2)
+    assert any("the node did not tell" in each for each in market.rpc.trace.warnings)
 
 
-async def test_lost_look_up_does_not_prove_that_no_pool_exists(
-    market: Market, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("garbage", [b"\xff" * 32, b"\1" * 31, None], ids=["all ones", "short", "lost"])
+async def test_garbled_factory_does_not_deny_its_pool(market: Market, garbage: bytes | None) -> None:
+    exchanges, token = market.exchanges, market.token
+    address = exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN}).lower()
+    market.node.change = lambda call, answer: (
+        garbage if is_call_of(call, "getPair(address,address)") and any(answer or b"") else answer
+    )
+
+    for reading in (market.pools(), read_pool(market.rpc, market.chain_id, address)):
+        with pytest.raises(ProviderFailure):
+            await reading
+
+
+async def test_impossible_quote_is_no_loss_of_zero(market: Market) -> None:
+    exchanges, token = market.exchanges, market.token
+    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    (pool,) = await market.pools()
+    market.node.change = lambda _call, _answer: b"\xff" * 128
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert impacts == []
+    assert market.rpc.trace.warnings == [
+        "the sale of $100, $1,000, $10,000 is left out: the node's quote of it cannot be true"
+    ]
+
+
+async def test_lost_look_up_does_not_prove_that_no_pool_exists(market: Market) -> None:
     exchanges, token = market.exchanges, market.token
     weth = exchanges.wrap(10 * COIN)
     exchanges.add_v2_pool({token: 10**6 * TOKEN, weth: 10 * COIN})
     # the node runs out of gas for the one call that finds the pool
-    lose_answers(
-        monkeypatch,
-        market.rpc,
+    market.node.lose_answers(
         lambda call, answer: is_call_of(call, "getPair(address,address)") and any(answer or b""),
     )
 
@@ -191,49 +215,43 @@ async def test_lost_look_up_does_not_prove_that_no_pool_exists(
         await market.pools()
 
 
-async def test_lost_decimals_are_asked_for_again(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    exchanges, token = market.exchanges, market.token
-    address = exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN}).lower()
-    lose_answers(
-        monkeypatch,
-        market.rpc,
-        lambda call, _answer: call.to == token.lower() and is_call_of(call, "decimals()"),
-    )
+def add_quoted_pool(market: Market) -> str:
+    """Add a v2 pool of the token, of which it costs 0.02 dollars; return its address in lower case."""
+    weth = market.exchanges.wrap(10 * COIN)
+    return market.exchanges.add_v2_pool({market.token: 10**6 * TOKEN, weth: 10 * COIN}).lower()
 
-    (found,) = await find_pools(market.rpc, market.chain_id, token.lower())
-    read = await read_pool(market.rpc, market.chain_id, address)
 
-    assert found.price_usd == read.price_usd == pytest.approx(0.02)
+@pytest.mark.parametrize("by_address", [False, True], ids=["of the token", "by address"])
+async def test_decimals_lost_once_are_asked_for_again(market: Market, *, by_address: bool) -> None:
+    address, losses = add_quoted_pool(market), iter([True])
+    market.node.lose_answers(lambda call, _answer: is_call_of(call, "decimals()") and next(losses, False))
+
+    if by_address:
+        pool = await read_pool(market.rpc, market.chain_id, address)
+    else:
+        (pool,) = await market.pools()
+
+    assert pool.price_usd == pytest.approx(0.02)
+    assert list(losses) == []
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "error"),
+    ("failure", "error"),
     [
-        pytest.param(-32000, "out of gas", ProviderFailure, id="limit of the node"),
-        pytest.param(3, "execution reverted", NoData, id="refusal of the token"),
+        pytest.param((-32000, "out of gas"), ProviderFailure, id="limit of the node"),
+        pytest.param((3, "execution reverted"), NoData, id="refusal of the token"),
     ],
 )
 async def test_unread_decimals_are_no_fact_of_the_token(
-    tmp_path: Path, upstreams: FakeUpstreams, code: int, message: str, error: type[Exception]
+    market: Market, failure: tuple[int, str], error: type[Exception]
 ) -> None:
-    def fail_decimals(request: dict[str, Any]) -> tuple[int, Any] | None:
-        is_read = request["method"] == "eth_call" and "313ce567" in request["params"][0]["data"]
-        return (200, rpc_error(code, message)) if is_read else None
+    address = add_quoted_pool(market)
+    market.node.failure = failure
+    market.node.lose_answers(lambda call, _answer: is_call_of(call, "decimals()"))
 
-    chain = EvmChain(CHAIN, {})
-    exchanges = install_exchanges(chain, ETHEREUM)
-    async for market in open_market(
-        chain, exchanges, tmp_path, lambda url: start_proxy(upstreams, "node", url, fail_decimals)
-    ):
-        token = market.token
-        address = exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-
-        for reading in (
-            find_pools(market.rpc, market.chain_id, token.lower()),
-            read_pool(market.rpc, market.chain_id, address.lower()),
-        ):
-            with pytest.raises(error, match="decimals"):
-                await reading
+    for reading in (market.pools(), read_pool(market.rpc, market.chain_id, address)):
+        with pytest.raises(error, match="decimals"):
+            await reading
 
 
 @pytest.mark.extended
@@ -348,7 +366,7 @@ async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("age", [0, 3 * 3600])
+@pytest.mark.parametrize("age", [0, 3 * 3600, -2 * 3600])
 async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
     exchanges = market.exchanges
     exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
@@ -368,6 +386,18 @@ async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: 
     exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     feed = exchanges.addresses.sequencer_feed
     exchanges.set_feed(feed, answer, started_at=now - started, updated_at=now)
+
+    (pool,) = await base_market.pools()
+
+    assert pool.price_usd is None
+    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
+
+
+async def test_sequencer_feed_without_round_gives_no_usd_price(base_market: Market) -> None:
+    exchanges = base_market.exchanges
+    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    feed = exchanges.addresses.sequencer_feed.lower()
+    base_market.node.change = lambda call, answer: bytes(160) if call.to == feed else answer
 
     (pool,) = await base_market.pools()
 

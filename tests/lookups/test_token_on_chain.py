@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping
 
 import pytest
-from lookups.chain_providers import CHAIN_ID, is_call_of, lose_answers, open_providers
+from lookups.chain_providers import CHAIN_ID, open_providers
 from lookups.chain_world import World
+from lookups.changing_node import ChangingNode, is_call_of
 from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_function
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
@@ -51,14 +52,13 @@ async def test_token_and_owners_are_read(chain_settings: Settings):
     }
 
 
-async def test_owner_function_without_address_leaves_owner_open(
-    chain_settings: Settings, monkeypatch: pytest.MonkeyPatch
-):
+async def test_owner_function_without_address_leaves_owner_open(chain_settings: Settings):
     exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
     token = exchanges.stablecoin("USDC", 5).lower()
-    with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
+    node = ChangingNode(exchanges.operator.chain)
+    node.lose_answers(lambda call, _answer: is_call_of(call, "owner()"))
+    with serve_app(node.app, 0) as url:
         async with open_providers(chain_settings, url) as (rpc, bytecode):
-            lose_answers(monkeypatch, rpc, lambda call, _answer: is_call_of(call, "owner()"))
             read = await read_token(rpc, bytecode, CHAIN_ID, token)
 
     assert read.owner == Owner(None, "unknown")

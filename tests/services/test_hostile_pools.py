@@ -73,11 +73,11 @@ class Node:
         self.answer(POOL, "factory()", encode_address_word(first_factory(kind)))
         self.set_balances(tokens=tokens, coins=coins)
 
-    def register(self, kind: FactoryKind, function: str, *terms: int) -> None:
-        """Let the factory return the pool for its tokens."""
+    def register(self, kind: FactoryKind, function: str, *terms: int, pool: str = POOL) -> None:
+        """Let the factory return the pool for its tokens; a real one returns the address 0 if it has none."""
         pair = b"".join(map(encode_address, sorted((TOKEN, WETH))))
         arguments = pair + bytes.fromhex(encode_words(*terms)[2:])
-        self.answer(first_factory(kind), function, encode_address_word(POOL), arguments=arguments)
+        self.answer(first_factory(kind), function, encode_address_word(pool), arguments=arguments)
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
         time.sleep(self.delay)
@@ -155,6 +155,7 @@ def test_pools_with_impossible_terms_are_omitted(buy: Callable[..., dict[str, An
 def test_contract_unknown_to_its_factory_is_no_pool(buy: Callable[..., dict[str, Any]], node: Node) -> None:
     node.add_pair("v2", tokens=10**18, coins=10**21)
 
+    node.register("v2", "getPair(address,address)", pool="0x0")
     error = buy(pairAddress=POOL)["error"]
     node.register("v2", "getPair(address,address)")
     known = buy(pairAddress=POOL)

@@ -31,6 +31,7 @@ from centgate.crypto.token.exchange_tables import (
 from centgate.crypto.token.pairs import Pair
 from centgate.crypto.token.pool_math import (
     FEE_UNIT,
+    is_possible_root,
     loss_percent,
     price_of_sqrt,
     price_of_stable,
@@ -53,12 +54,14 @@ NATIVE_CURRENCY = "0x" + "00" * 20
 """The native coin in a v4 pool."""
 IMPACT_USD = (100, 1_000, 10_000)
 """Sizes of the sales whose price impact is quoted, in US dollars."""
+MAX_QUOTE_GAIN = 5
+"""Percent by which a quote may exceed the spot price, which is read earlier."""
 MAX_POOLS = 24
 """Pools with a contract of their own whose state is read; those of v4 are all in one."""
 MAX_TOKEN_DECIMALS = 77
 _MAX_V4_AMOUNT = 2**128 - 1
-_MAX_POOL_TERM = 2**24 - 1
-"""Largest fee or tick spacing that the exchanges' interfaces can hold (uint24)."""
+_MAX_POOL_TERM = 2**23 - 1
+"""Largest fee or tick spacing that every factory takes (uint24, int24): a larger one makes its call fail."""
 _WORD = 32
 _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hooks decide it."""
@@ -164,7 +167,10 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     facts_calls = _facts_calls(table, token)
     known, *answers = await rpc.call_contracts(chain_id, [known_call, *facts_calls])
     # anyone can deploy a contract that names this factory, so the factory has to name the pool
-    if _parse_address(known) != address:
+    confirmed = _parse_address(known)
+    if confirmed is None:
+        raise rpc.invalid_response(f"did not tell whether {exchange.name} has this pool")
+    if confirmed != address:
         raise NoData(
             f"the contract at {address} names the factory of {exchange.name}, which has no such pool"
         )
@@ -191,10 +197,23 @@ async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[Price
     received = await _quote_sales(rpc, chain_id, state, possible) if amounts else None
     if received is None:
         return []
+    impossible = [
+        usd for usd, units in received.items() if not _is_possible_quote(state, amounts[usd], units)
+    ]
+    if impossible:
+        sizes = ", ".join(f"${usd:,}" for usd in impossible)
+        rpc.trace.add_warning(f"the sale of {sizes} is left out: the node's quote of it cannot be true")
     return [
         PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received.get(usd) else None)
         for usd, amount in amounts.items()
+        if usd not in impossible
     ]
+
+
+def _is_possible_quote(state: PoolState, amount: int, received: int) -> bool:
+    """False for more than the spot price pays, which no pool does, but for a move of it between two reads."""
+    quote_units, token_units = state.spot
+    return 100 * received * token_units <= (100 + MAX_QUOTE_GAIN) * amount * quote_units
 
 
 def _units_for(state: PoolState, usd: int) -> int:
@@ -308,11 +327,10 @@ def _v4_candidate(
 def _existing_pool(candidate: _Candidate, token: str, answer: bytes | None) -> PoolKey | None:
     """Return the key of a pool that exists: with its address, or in v4 with a price; else None."""
     number = decode_uint(answer)
-    if not number:
+    if not number or not _is_lookup_answer(candidate, answer):
         return None
-    if candidate.exchange.kind == "v4":
-        return _pool_key(candidate, token, candidate.exchange.manager or "")
-    return None if number >> 160 else _pool_key(candidate, token, f"0x{number:040x}")
+    is_v4 = candidate.exchange.kind == "v4"
+    return _pool_key(candidate, token, candidate.exchange.manager or "" if is_v4 else f"0x{number:040x}")
 
 
 def _pool_key(candidate: _Candidate, token: str, address: str) -> PoolKey:
@@ -351,9 +369,16 @@ def _count_unread(candidates: Sequence[_Candidate], answers: Sequence[bytes | No
         if decode_uint(answer) is not None
     }
     return sum(
-        candidate.exchange.name in present and decode_uint(answer) is None
+        candidate.exchange.name in present and not _is_lookup_answer(candidate, answer)
         for candidate, answer in zip(candidates, answers, strict=True)
     )
+
+
+def _is_lookup_answer(candidate: _Candidate, answer: bytes | None) -> bool:
+    """True for an address, or in v4 for a price: what a look-up of a pool returns, also if there is none."""
+    if candidate.exchange.kind == "v4":
+        return is_possible_root(decode_uint(answer))
+    return _parse_address(answer) is not None
 
 
 def _facts_calls(table: int, token: str) -> list[ContractCall]:
@@ -395,19 +420,22 @@ def _parse_facts(rpc: Rpc, table: int, decimals: int, answers: Sequence[bytes | 
 
 
 def _parse_feed(answer: bytes | None, heartbeat: int) -> float | None:
-    """Parse `latestRoundData` of a feed with 8 decimals; None if it is missing, not positive, or stale."""
+    """Parse `latestRoundData` of a feed with 8 decimals; None if missing, not above 0, stale or future."""
     if answer is None or len(answer) < 5 * _WORD:
         return None
     price, updated_at = int.from_bytes(answer[32:64], "big", signed=True), _word(answer, 3)
     max_age = max(MAX_FEED_AGE * heartbeat, MIN_FEED_AGE)
-    return price / 10**8 if price > 0 and time.time() - updated_at <= max_age else None
+    is_current = -MIN_FEED_AGE <= time.time() - updated_at <= max_age
+    return price / 10**8 if price > 0 and is_current else None
 
 
 def _is_sequencer_up(answer: bytes | None) -> bool:
     """True if the sequencer answers 0 (up) and has done so for longer than the grace period."""
     if answer is None or len(answer) < 5 * _WORD:
         return False
-    return _word(answer, 1) == 0 and time.time() - _word(answer, 2) > SEQUENCER_GRACE
+    # a feed that was never started answers 0 for everything
+    started_at = _word(answer, 2)
+    return _word(answer, 1) == 0 and started_at > 0 and time.time() - started_at > SEQUENCER_GRACE
 
 
 async def _choose_pools(
@@ -460,11 +488,23 @@ async def _read_states(
 
 
 def _is_state_missing(key: PoolKey, answers: Sequence[bytes | None]) -> bool:
-    """True if a call failed that no pool of a known exchange, and no quote token, refuses."""
+    """True if a call failed, or gave the impossible, that no known pool and no quote token refuses."""
     if key.kind == "v4":
-        return None in map(decode_uint, answers)
+        root, liquidity = map(decode_uint, answers)
+        return not is_possible_root(root) or liquidity is None or liquidity > _MAX_V4_AMOUNT
     _, quote_held, price_answer, *_ = answers
-    return decode_uint(quote_held) is None or len(price_answer or b"") < 2 * _WORD
+    return decode_uint(quote_held) is None or not _is_possible_price(key, price_answer)
+
+
+def _is_possible_price(key: PoolKey, answer: bytes | None) -> bool:
+    """True if the contract of a pool can hold the reserves, or the root of the price, that were read."""
+    if answer is None or len(answer) < 2 * _WORD:
+        return False
+    first, second = _word(answer, 0), _word(answer, 1)
+    if key.kind in ("v2", "solidly"):
+        # the contracts multiply the reserves, and revert above 256 bits
+        return first * second <= MAX_BASE_UNITS
+    return is_possible_root(first)
 
 
 def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[ContractCall]:
@@ -500,7 +540,9 @@ def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[Contra
 def _parse_state(
     candidate: _Candidate, key: PoolKey, token: str, facts: _TokenFacts, answers: Sequence[bytes | None]
 ) -> PoolState | None:
-    """Parse a pool's state; None if it is empty or its answers are incomplete."""
+    """Parse a pool's state; None if it is empty or its answers are incomplete or impossible."""
+    if _is_state_missing(key, answers):
+        return None
     token_first = key.token0 == token
     quote, quote_usd = candidate.quote, facts.native_usd if candidate.quote.is_native else 1.0
     state = PoolState(
@@ -518,7 +560,6 @@ def _parse_state(
         root, liquidity = (decode_uint(answer) for answer in answers)
         if not root or not liquidity:
             return None
-        root &= 2**160 - 1
         return replace(state, spot=price_of_sqrt(root, token_first=token_first))
     held, quote_held, price_answer, *fee_answer = answers
     state = replace(state, token_reserve=decode_uint(held), quote_reserve=decode_uint(quote_held))

@@ -10,6 +10,10 @@ from __future__ import annotations
 FEE_UNIT = 1_000_000
 """Fees are in millionths."""
 Q192 = 2**192
+_MIN_ROOT = 4_295_128_739
+"""`sqrtPriceX96` at the lowest tick of v3 and v4, -887272 (TickMath of Uniswap)."""
+_MAX_ROOT = 1_461_446_703_485_210_103_287_273_052_203_988_822_378_723_970_342
+"""Bound above the prices of v3 and v4, at tick 887272."""
 _STABLE_UNIT = 10**18
 """Decimals in which a stable pool counts both of its tokens."""
 
@@ -29,6 +33,11 @@ def price_of_sqrt(sqrt_price: int, *, token_first: bool) -> tuple[int, int]:
     """
     square = sqrt_price * sqrt_price
     return (square, Q192) if token_first else (Q192, square)
+
+
+def is_possible_root(sqrt_price: int | None) -> bool:
+    """Return True for a `sqrtPriceX96` between the extreme ticks, or the 0 of a pool without a price yet."""
+    return sqrt_price is not None and (sqrt_price == 0 or _MIN_ROOT <= sqrt_price < _MAX_ROOT)
 
 
 def price_of_stable(
