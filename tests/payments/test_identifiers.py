@@ -56,6 +56,20 @@ def test_retry_with_fresh_signature_gets_first_answer(served_api: ServedApi, buy
     assert served_api.facilitator.settle_calls == calls
 
 
+def test_expired_retry_under_key_gets_first_answer_unsettled(
+    served_api: ServedApi, buyer: Buyer, key: str
+) -> None:
+    first = pay(served_api.client, sign_with_key(served_api, buyer, key))
+    calls = served_api.facilitator.settle_calls
+    expired = sign_payload(served_api.client, buyer, validBefore="1")
+
+    again = pay(served_api.client, with_identifier(expired, key))
+    alone = pay(served_api.client, encode_header(expired))
+
+    assert (again.content, served_api.facilitator.settle_calls) == (first.content, calls)
+    assert (alone.status_code, payment_note(alone)["state"]) == (402, "unused")
+
+
 def test_key_for_another_request_is_conflict(served_api: ServedApi, buyer: Buyer, key: str) -> None:
     pay(served_api.client, sign_with_key(served_api, buyer, key))
     calls = served_api.facilitator.settle_calls
