@@ -474,12 +474,17 @@ async def _read_states(
     groups = [_state_calls(candidate, key, token) for candidate, key in keys]
     returned = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
     answers = [[next(returned) for _ in group] for group in groups]
+    told = [
+        (candidate, key, group)
+        for (candidate, key), group in zip(keys, answers, strict=True)
+        if not _is_state_missing(key, group)
+    ]
     states = [
         state
-        for (candidate, key), group in zip(keys, answers, strict=True)
+        for candidate, key, group in told
         if (state := _parse_state(candidate, key, token, facts, group))
     ]
-    unread = sum(_is_state_missing(key, group) for (_, key), group in zip(keys, answers, strict=True))
+    unread = len(keys) - len(told)
     if unread and not states:
         raise rpc.invalid_response("did not tell the state of the token's pools")
     if unread:
@@ -540,9 +545,7 @@ def _state_calls(candidate: _Candidate, key: PoolKey, token: str) -> list[Contra
 def _parse_state(
     candidate: _Candidate, key: PoolKey, token: str, facts: _TokenFacts, answers: Sequence[bytes | None]
 ) -> PoolState | None:
-    """Parse a pool's state; None if it is empty or its answers are incomplete or impossible."""
-    if _is_state_missing(key, answers):
-        return None
+    """Parse a pool's state, of which nothing is missing; None if the pool is empty."""
     token_first = key.token0 == token
     quote, quote_usd = candidate.quote, facts.native_usd if candidate.quote.is_native else 1.0
     state = PoolState(
