@@ -226,10 +226,13 @@ class Stage:
         )
         account = deployment.settings.facilitators[rank == "second"]
         self.world.compare_facilitator(journal, authorization.key, account.name, name)
-        facilitator.compare_bytes(journal, authorization.key, content, number=presentations)
+        is_first = facilitator.compare_bytes(journal, authorization.key, content, number=presentations)
         status, body = facilitator.settle(authorization)
         if status != RATE_LIMITED:
             self.world.holders[journal, authorization.key] = account.name
+        elif is_first:
+            # nobody has it: its buyer may send it again, to the other deployment with that one's address
+            facilitator.forget_bytes(journal, authorization.key)
         if status:
             return web.Response(
                 body=orjson.dumps(body), status=status, headers={"Content-Type": "application/json"}

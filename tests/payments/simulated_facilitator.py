@@ -144,15 +144,22 @@ class SimulatedFacilitator:
                 self._keep(authorization.key, name)
         return self._settle(plan, authorization)
 
-    def compare_bytes(self, journal: int, key: Nonce, content: bytes, *, number: int) -> None:
-        """Compare the bytes of a submission with the first one here; `number` is the journal's count.
+    def compare_bytes(self, journal: int, key: Nonce, content: bytes, *, number: int) -> bool:
+        """Compare the bytes of a submission with the first one here, and return True if it is the first.
 
-        It is above one at the first here if another facilitator may have sent the payment.
+        `number` is the journal's count. It is above one at the first here if another facilitator may have
+        sent the payment.
         """
         if number == 1:
-            self._presented[journal, key] = content
-        elif self._presented.setdefault((journal, key), content) != content:
+            self._presented.pop((journal, key), None)
+        is_first = (journal, key) not in self._presented
+        if self._presented.setdefault((journal, key), content) != content:
             self.different_bytes.append(key)
+        return is_first
+
+    def forget_bytes(self, journal: int, key: Nonce) -> None:
+        """Forget the only submission of a payment here, after an answer that leaves it unused."""
+        del self._presented[journal, key]
 
     def broadcast_late(self) -> None:
         """Broadcast transfers that were not announced in any answer."""
