@@ -53,17 +53,17 @@ def accept_any_nonce_use() -> Any:
 
 def accept_nonce_used_reason() -> Any:
     """Confirm a resubmitted payment if the facilitator reports its nonce as used."""
-    resettle = settlement.Settler._resettle  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    resubmit = settlement.Settler._resubmit  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
-    async def resettle_with_defect(self: Any, claim: Any) -> SettlementOutcome:
-        result = await resettle(self, claim)
+    async def resubmit_with_defect(self: Any, claim: Any) -> SettlementOutcome:
+        result = await resubmit(self, claim)
         if isinstance(result, SettlementUnknown) and result.reason == "invalid_exact_evm_nonce_already_used":
             return SettlementConfirmed(
                 facilitator.build_settle_response(claim.key, claim.amount, "0x" + "ab" * 32)
             )
         return result
 
-    return patch.object(settlement.Settler, "_resettle", resettle_with_defect)
+    return patch.object(settlement.Settler, "_resubmit", resubmit_with_defect)
 
 
 def ignore_claim_block() -> Any:

@@ -216,7 +216,7 @@ class _View:
             case "settling":
                 return "wait"
             case "refused" | "unused":
-                if own.is_doubted and not own.record.refund:
+                if own.may_be_sent and not own.record.refund:
                     return "wait"
                 return "pay_again" if own.record.service in self.payable else "none"
             case "delivered":

@@ -278,8 +278,8 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     """Claim a payment that moved no money once more, for any request."""
     payment = attempt.payment
     is_same = queries.key_of(row) == payment.key  # else another payment with the same idempotency key
-    if _is_doubted(row) and (payment.rejection or not is_same):
-        raise _doubted_error(row, attempt.now)
+    if _may_be_sent(row) and (payment.rejection or not is_same):
+        raise _maybe_sent_error(row, attempt.now)
     if payment.rejection and is_same:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
         payment.rejection.payment = replace(_build_note(row), retry=advised)
@@ -314,12 +314,12 @@ def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
         has_expired = rejection is not None and rejection.reason == EXPIRED_REASON
     else:
         has_expired = rejection is None and row["valid_before"] <= attempt.now
-    return has_expired and _is_doubted(row)
+    return has_expired and _may_be_sent(row)
 
 
-def _is_doubted(row: ResultRow) -> bool:
+def _may_be_sent(row: ResultRow) -> bool:
     """Return True if a facilitator may have sent an unused payment; not if it was received and refunded."""
-    return queries.is_doubted(row) and not row["refunded"]
+    return queries.may_be_sent(row) and not row["refunded"]
 
 
 def _preferred_facilitator(attempt: ClaimAttempt) -> str | None:
@@ -344,7 +344,7 @@ def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
     return since is not None and row["state"] == "refused" and row["updated_at"] >= since
 
 
-def _doubted_error(row: ResultRow, now: float) -> ProviderError:
+def _maybe_sent_error(row: ResultRow, now: float) -> ProviderError:
     """Return the error for a payment that may have been sent, and cannot be submitted for this request.
 
     Neither 402 nor "unused", at which a buyer signs another one: its outcome is found out after its end.

@@ -17,7 +17,7 @@ from centgate.signing.assets import TOKEN_DECIMALS, is_test_network
 OPEN_CAUSES: Mapping[OpenCause, str] = {
     "no_node": "No node of its network is configured",
     "no_answer": "The nodes gave no usable answer",
-    "not_final": "The nodes answered, and nothing is final yet",
+    "not_final": "The nodes answered, and nothing is decided yet",
 }
 """Why an open payment was still open at the last attempt."""
 

@@ -96,7 +96,7 @@ def _lock_order(key: PaymentKey) -> tuple[str, ...]:
     return (key.nonce, key.payer, key.network, key.asset)
 
 
-def is_doubted(row: ResultRow) -> bool:
+def may_be_sent(row: ResultRow) -> bool:
     """Return True for an unused payment that one of two facilitators may have sent all the same."""
     return row["state"] == "unused" and row["presentations"] > 1
 

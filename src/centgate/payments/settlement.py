@@ -1,8 +1,9 @@
 """Settlement of payments, and the place where unknown outcomes are resolved.
 
 A payment is settled by a facilitator; the second gets it only if it surely never reached the first
-(decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide; where they
-cannot, the same bytes are submitted once more, to the facilitator that has the payment (decision 2).
+(decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide. If they
+show the nonce unused or give no usable answer, every attempt to resolve it submits the same bytes again, to
+the facilitator that has the payment (decision 2).
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Settler:
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
 
-        The payment is submitted once more, to the facilitator that may have it, if the nodes show its nonce
+        The same bytes are submitted again, to the facilitator that may have them, if the nodes show the nonce
         unused, or if they give no usable answer. Exception: if they show it unused after a single submission
         for which the facilitator named a transaction, that transaction may still be mined; if it was
         reverted, the payment is refused. Never returns SettlementNotSent.
@@ -139,11 +140,11 @@ class Settler:
                 return SettlementRefused(REVERTED)
             return _unknown_outcome("the transaction that the facilitator named is not mined yet")
         if status in (None, "unused"):
-            return await self._resettle(claim)
+            return await self._resubmit(claim)
         return _outcome_from_chain(status, claim)
 
-    async def _resettle(self, claim: Claim) -> SettlementOutcome:
-        """Submit a payment once more that may be settled already: the data of its first submission.
+    async def _resubmit(self, claim: Claim) -> SettlementOutcome:
+        """Submit the bytes of the first submission again, of a payment that may be settled already.
 
         The authorization can move money only once, so this never charges twice. The facilitator's success
         settles the payment. Anything else leaves the earlier attempts as open as they were; a used nonce

@@ -29,7 +29,7 @@ request."""
 
 OpenCause = Literal["no_node", "no_answer", "not_final"]
 """Why a payment is still open: no node of its network is configured; no usable answer of the nodes (silent,
-behind the claim's block, or of different opinions); or the nodes answered, and nothing is final yet.
+behind the claim's block, or of different opinions); or the nodes answered, and nothing is decided yet.
 """
 
 _Long = BigInteger().with_variant(Integer, "sqlite")

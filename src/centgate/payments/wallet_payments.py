@@ -16,7 +16,7 @@ from sqlalchemy import Column, Float, Integer, String, and_, bindparam, func, or
 from sqlalchemy.sql.elements import literal_column
 
 from centgate.payments.payment_key import PaymentKey
-from centgate.payments.queries import find_answer, is_doubted
+from centgate.payments.queries import find_answer, may_be_sent
 from centgate.payments.read_model import ALL_PAYMENTS, PaymentRecord, parse_record, read_cursor
 from centgate.payments.sign_in import SignedIn
 from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
@@ -39,7 +39,7 @@ class OwnPayment:
     binding: str
     """Digest of the request that it was made for."""
     has_answer: bool
-    is_doubted: bool
+    may_be_sent: bool
     """True if a facilitator may have sent a payment that is `unused`."""
 
     @property
@@ -108,7 +108,7 @@ def _owner_parameters(wallet: SignedIn) -> dict[str, Any]:
 
 
 def _parse_row(row: ResultRow) -> OwnPayment:
-    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]), is_doubted(row))
+    return OwnPayment(parse_record(row), row["binding"], bool(row["has_answer"]), may_be_sent(row))
 
 
 _FAR_FUTURE = 2.0**53
