@@ -399,6 +399,18 @@ def test_issue_says_what_is_allowed(post: Post, slug: str, field: str, value: An
     assert {"path": field, "message": message} in list_issues(response)
 
 
+def test_missing_field_is_reported_with_unknown_keys(post: Post) -> None:
+    body = {"chain": "base", "contract": "0x" + "ab" * 20, "n" * 50: 1}
+
+    response = post(next(each for each in SERVICES if each.slug == "contract-explain"), encode_body(body))
+
+    unknown = f"'chain', 'contract', '{'n' * 40}'"
+    assert list_issues(response) == [
+        {"path": name, "message": f"is required; unknown keys: {unknown}"}
+        for name in ("chainId", "contractAddress")
+    ]
+
+
 @each_service
 def test_no_issue_is_in_pydantics_words(post: Post, service: AnyService) -> None:
     names = service.input_schema(None)["properties"]

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -20,6 +21,8 @@ MAX_BODY_BYTES = 64 * 1024
 """Maximum size of a body in bytes."""
 MAX_ISSUES = 100
 """Maximum number of problems that an error lists; the rest is given as a count."""
+_MAX_NAMES, _MAX_NAME_LENGTH = 5, 40
+"""Limits on the unknown names that an error repeats."""
 
 R = TypeVar("R", bound=Request)
 
@@ -39,7 +42,8 @@ def parse_request(service: Service[R, Any], body: bytes, content_type: str, cont
         request = service.request.model_validate(content, by_alias=True, by_name=False, context=context)
     except ValidationError as error:
         known_keys = service.input_schema(None)["properties"]
-        field_issues = [_to_issue(each, known_keys) for each in error.errors(include_url=False)]
+        ignored = _list_names(name for name in content if name not in known_keys)
+        field_issues = [_to_issue(each, known_keys, ignored) for each in error.errors(include_url=False)]
         raise _invalid_request([*field_issues, *issues]) from None
     if issues:
         raise _invalid_request(issues)
@@ -142,14 +146,22 @@ _TYPE_NAMES: Mapping[type, str] = {
 }
 
 
-def _to_issue(error: ErrorDetails, known_keys: Iterable[str]) -> Issue:
+def _to_issue(error: ErrorDetails, known_keys: Iterable[str], ignored: str) -> Issue:
+    """Return an issue of the answer; `ignored`: names that the body has and the service does not know."""
     path = ".".join(str(part) for part in error["loc"])
     message = _MESSAGES.get(error["type"])
     if message is None:
         return Issue(path, error["msg"])
+    if error["type"] == "missing" and ignored and len(error["loc"]) == 1:
+        return Issue(path, f"{message}; unknown keys: {ignored}")
     sent = next((name for kind, name in _TYPE_NAMES.items() if isinstance(error["input"], kind)), "null")
     words = {"sent": sent, "keys": ", ".join(known_keys), **error.get("ctx", {})}
     return Issue(path, message.format_map(words))
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """Return the first names of a body's members in one line, each cut."""
+    return ", ".join(repr(name[:_MAX_NAME_LENGTH]) for name in islice(names, _MAX_NAMES))
 
 
 def _body_error(message: str) -> InvalidRequest:
