@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderTimeout, ProviderUnconfigured
 from centgate.fallback import attempt, first_concurrent, first_of, open_task_group
+from centgate.instrumentation import NullMeter
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 
 
@@ -34,6 +35,16 @@ class Oracle(Provider):
 
 class Sibyl(Oracle):
     info = ProviderInfo("sibyl", "The Sibyl", docs_url="https://sibyl.example", key="required")
+
+
+class CallMeter(NullMeter):
+    """Meter that keeps the outcomes of provider calls."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[str] = []
+
+    def record_provider_call(self, provider: str, outcome: str, seconds: float) -> None:
+        self.outcomes.append(outcome)
 
 
 FACTS = {"sky": {"colour": "blue"}, "void": None, "riddle": {}}
@@ -94,12 +105,14 @@ async def test_query_gets_remaining_time_of_request(upstreams: FakeUpstreams, tm
     late = RequestTrace(until=time.monotonic() + 0.2)
 
     async with open_provider(Oracle, tmp_path, url=upstreams.url_of("oracle"), timeout=10) as oracle:
+        oracle.meter = calls = CallMeter()
         first = await attempt(oracle.bind(late).colour, "sky")
         second = await attempt(oracle.bind(late).colour, "sky")
 
     assert isinstance(first, ProviderTimeout)
     assert isinstance(second, ProviderTimeout)
     assert late.remaining(10) == 0
+    assert calls.outcomes == ["timeout"]  # the second was not made
 
 
 @pytest.mark.parametrize("thing", ["void", "riddle"])

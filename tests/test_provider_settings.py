@@ -113,4 +113,15 @@ def test_calls_per_minute_replace_published_rate(monkeypatch: Environment) -> No
     set_by_operator = [provider(Settings()).rate_limit for provider in (GoPlus, Exa, SearXNG)]
 
     assert published == [RateLimit(30), RateLimit(10, 1), None]
-    assert set_by_operator == [RateLimit(100)] * 3
+    assert set_by_operator == [RateLimit(100), RateLimit(1, 0.6), RateLimit(100)]
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "rate"), [(600, RateLimit(10, 1)), (1200, RateLimit(20, 1)), (30, RateLimit(1, 2))]
+)
+def test_calls_per_minute_keep_window_of_source(
+    monkeypatch: Environment, per_minute: int, rate: RateLimit
+) -> None:
+    monkeypatch.setenv("CENTGATE_EXA_PER_MINUTE", str(per_minute))
+
+    assert Exa(Settings()).rate_limit == rate

@@ -204,9 +204,9 @@ class Provider:
     @property
     def rate_limit(self) -> RateLimit | None:
         """Rate limit of its calls, or None."""
-        if self.settings.per_minute:
-            return RateLimit(self.settings.per_minute)
-        return (self.info.keyed_rate_limit if self.key else None) or self.info.rate_limit
+        published = (self.info.keyed_rate_limit if self.key else None) or self.info.rate_limit
+        per_minute = self.settings.per_minute
+        return (published or RateLimit(per_minute)).at_pace(per_minute) if per_minute else published
 
     def open_upstream(
         self, resources: Resources | None, settings: Settings, label: str | None = None, *, part: str = ""
@@ -382,7 +382,7 @@ def instrumented(
             self.record_status("ok", fetchedAt=format_timestamp())
             return result
         finally:
-            if outcome:  # set only if the upstream was called
+            if outcome and seconds:  # else the upstream was not called
                 self.meter.record_provider_call(self.info.name, outcome, time.perf_counter() - started)
 
     return call

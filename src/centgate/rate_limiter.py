@@ -32,6 +32,15 @@ class RateLimit:
         rest = self.calls - self.burst
         return self.seconds / rest if rest else 0.0
 
+    def at_pace(self, calls_per_minute: int) -> RateLimit:
+        """Return a limit of so many calls a minute, in windows no longer than this one.
+
+        A source that publishes a rate a second refuses the burst that a window of a minute would allow. A
+        window in which less than one call fits is as long as one call needs.
+        """
+        calls = max(1, int(calls_per_minute * self.seconds / 60))
+        return RateLimit(calls, calls * 60 / calls_per_minute)
+
     def split_among(self, processes: int) -> RateLimit:
         """Return the share of one of several processes."""
         return RateLimit(max(1, self.calls // processes), self.seconds * max(1.0, processes / self.calls))
