@@ -70,6 +70,18 @@ class PaidCall:
         return self.signature is None and self.credential is None
 
 
+@dataclass(frozen=True, slots=True)
+class PaidRequest:
+    """A valid request, and a payment that may be accepted for it."""
+
+    service: AnyService
+    query: Request
+    """The validated body."""
+    payment: Payment
+    binding: RequestBinding
+    call: PaidCall
+
+
 async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> StoredAnswer:
     """Process one paid request and return its stored answer.
 
@@ -83,7 +95,7 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
     service.require_supported_options(query, runtime.providers[service.slug])  # 400
     payment = await _verify_payment(runtime, service, call)  # 402
-    return await _serve_paid(runtime, service, query, payment, call)
+    return await _serve_paid(runtime, _bind_payment(service, query, payment, call))
 
 
 async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
@@ -97,7 +109,7 @@ async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: Pai
     service.require_supported_options(query, runtime.providers[service.slug])
     payment = build_redeemed_payment(own, runtime.gate.earlier_terms[service.slug])
     try:
-        return await _serve_paid(runtime, service, query, payment, call)
+        return await _serve_paid(runtime, _bind_payment(service, query, payment, call))
     except PaymentRequired as error:  # a buyer is not asked to pay twice
         raise NotFound(error.message, payment=error.payment) from error
 
@@ -131,17 +143,20 @@ def _find_bought_request(
     raise problem
 
 
-async def _serve_paid(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, call: PaidCall
-) -> StoredAnswer:
-    """Return the answer to a valid request with a payment that may be accepted."""
-    await require_configured(runtime, service, query, payment)  # 503
+def _bind_payment(service: AnyService, query: Request, payment: Payment, call: PaidCall) -> PaidRequest:
+    """Bind a payment to the request that it is presented for."""
     binding = RequestBinding(service.slug, request_digest(service, query))
-    await call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
+    return PaidRequest(service, query, payment, binding, call)
+
+
+async def _serve_paid(runtime: Runtime, request: PaidRequest) -> StoredAnswer:
+    """Return the answer to a paid request."""
+    payment, binding = request.payment, request.binding
+    await require_configured(runtime, request)  # 503
+    await request.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
-    await require_available(runtime, service, query, payment, binding)  # 429, 502
-    work = partial(fulfil, runtime, service, query, payment, binding, call)
-    return await runtime.single_flight.run(payment, binding, work)
+    await require_available(runtime, request)  # 429, 502
+    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, request))
 
 
 def _require_single_payment(call: PaidCall) -> None:
@@ -182,30 +197,23 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
     return error
 
 
-async def fulfil(
-    runtime: Runtime,
-    service: AnyService,
-    query: Request,
-    payment: Payment,
-    binding: RequestBinding,
-    call: PaidCall,
-) -> StoredAnswer:
+async def fulfil(runtime: Runtime, request: PaidRequest) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
-    newest_block = await runtime.gate.find_newest_block(payment)
-    facilitators = runtime.gate.choose_facilitator()
-    claiming = runtime.journal.claim(payment, binding, claim_block=newest_block, facilitators=facilitators)
+    payment, call = request.payment, request.call
+    block = await runtime.gate.find_newest_block(payment)
+    choice = runtime.gate.choose_facilitator()
+    claiming = runtime.journal.claim(payment, request.binding, claim_block=block, facilitators=choice)
     async with claiming as claim:
         if claim.answer:
             return claim.answer
-        with _convert_unexpected_errors(service, claim, call.request_id):
+        with _convert_unexpected_errors(request, claim):
             _crash_for_test(runtime, "claimed")
             is_redeemed = claim.state == "settled"
             call.admission.count_rerun(claim)  # 429
             settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
             settlement = await call.admission.count_settlement(settled, payment, claim)
             _crash_for_test(runtime, "settled")
-            transaction = settlement["transaction"]
-            produced = run_service(runtime, service, query, binding, call.request_id, transaction)
+            produced = run_service(runtime, request, settlement["transaction"])
             status, body = await produced  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
             receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
@@ -213,12 +221,12 @@ async def fulfil(
             await runtime.journal.record_delivered(claim, answer)
             _crash_for_test(runtime, "delivered")
             if is_redeemed:
-                runtime.meter.record_redemption(service.slug)
+                runtime.meter.record_redemption(request.service.slug)
             return answer
 
 
 @contextmanager
-def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: str) -> Generator[None]:
+def _convert_unexpected_errors(request: PaidRequest, claim: Claim) -> Generator[None]:
     """Convert an unexpected exception, and the end of the server, to InternalError with the payment's state.
 
     The only place besides the outermost middleware that catches everything: the buyer may have paid, and
@@ -231,27 +239,22 @@ def _convert_unexpected_errors(service: AnyService, claim: Claim, request_id: st
     except asyncio.CancelledError:
         raise interruption_error(build_note(claim.state, claim.transaction)) from None
     except Exception as error:
-        structlog.get_logger().exception("a service failed", service=service.slug, request_id=request_id)
+        slug = request.service.slug
+        structlog.get_logger().exception("a service failed", service=slug, request_id=request.call.request_id)
         note = build_note(claim.state, claim.transaction)
-        raise InternalError(f"{service.slug} failed unexpectedly", payment=note) from error
+        raise InternalError(f"{slug} failed unexpectedly", payment=note) from error
 
 
-async def run_service(
-    runtime: Runtime,
-    service: AnyService,
-    query: Request,
-    binding: RequestBinding,
-    request_id: str,
-    transaction: str,
-) -> tuple[int, bytes]:
+async def run_service(runtime: Runtime, request: PaidRequest, transaction: str) -> tuple[int, bytes]:
     """Run the service, or take its result from the cache; return status and body.
 
     NoData is an answer too. Every other CentgateError is raised with `error.payment`: settled, can be sent
     again.
     """
-    work = partial(_run_measured, runtime, service, query)
+    service, request_id = request.service, request.call.request_id
+    work = partial(_run_measured, runtime, service, request.query)
     try:
-        answered, hit = await _cached_or_run(runtime, service, binding.digest, work)
+        answered, hit = await _cached_or_run(runtime, service, request.binding.digest, work)
         return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
     except NoData as no_data:
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
@@ -287,38 +290,38 @@ async def _cached_or_run(
             runtime.meter.record_cache_lookup(service.slug, place, hit=hit)
 
 
-async def require_configured(runtime: Runtime, service: AnyService, query: Request, payment: Payment) -> None:
+async def require_configured(runtime: Runtime, request: PaidRequest) -> None:
     """Raise ProviderUnconfigured, uncharged, if no provider is configured; stored answers are still sent."""
     try:
-        service.require_configured(query, runtime.providers[service.slug])
+        request.service.require_configured(request.query, runtime.providers[request.service.slug])
     except ProviderUnconfigured as error:
-        known = await runtime.journal.find_note(payment)
+        known = await runtime.journal.find_note(request.payment)
         if known and known.state == "delivered":
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
         raise
 
 
-async def require_available(
-    runtime: Runtime, service: AnyService, query: Request, payment: Payment, binding: RequestBinding
-) -> None:
+async def require_available(runtime: Runtime, request: PaidRequest) -> None:
     """Refuse a new payment, uncharged, while every provider that could answer is down or too busy.
 
     A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
     trial is due, one request proceeds as the trial.
     """
+    service, payment = request.service, request.payment
     providers = runtime.providers[service.slug]
-    outage = service.find_outage(query, providers)
-    refusal = outage or service.find_congestion(query, providers)
+    outage = service.find_outage(request.query, providers)
+    refusal = outage or service.find_congestion(request.query, providers)
     if refusal is None or payment.rejection:
         return
     known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.response_cache.has_fresh(binding.digest, service.cache_ttl):
+    if await runtime.response_cache.has_fresh(request.binding.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    if runtime.single_flight.is_in_flight(payment, binding) or (outage and outage.reserve_due_trials()):
+    is_in_flight = runtime.single_flight.is_in_flight(payment, request.binding)
+    if is_in_flight or (outage and outage.reserve_due_trials()):
         return
     if outage:
         runtime.status.record_refusal(service.slug)
