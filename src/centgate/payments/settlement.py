@@ -252,7 +252,11 @@ class Settler:
     async def _present_to_either(
         self, client: SettlementClient, payment: Payment, claim: Claim
     ) -> tuple[SettlementClient, SettlementOutcome]:
-        """Return the facilitator that was called last, and the outcome there."""
+        """Submit a new payment to the facilitator that it was claimed for, then to the second if need be.
+
+        Need be: the first was not reached, or answered 429. Returns the facilitator that was called last, and
+        the outcome there.
+        """
         if self.facilitators.rank(client) == "second":
             self.journal.meter.record_fallback("breaker")
             return client, await self._present(client, payment)
@@ -305,15 +309,22 @@ class Settler:
                 await self.journal.record_settled(claim, settlement["transaction"])
             case SettlementRefused(reason):
                 await self.journal.record_refused(claim, reason)
-            case SettlementNotSent(_, message):
-                is_alone = result.may_be_sent and not self.facilitators.has_second
-                was_answered = result.was_answered or is_alone or not claim.may_change_facilitator
-                may_be_sent = result.may_be_sent and not was_answered
-                await self.journal.record_unsent(
-                    claim, message, was_answered=was_answered, may_be_sent=may_be_sent
-                )
+            case SettlementNotSent():
+                await self._record_unsent(claim, result)
             case SettlementUnknown():
                 await self._record_transaction(claim, result)
+
+    async def _record_unsent(self, claim: Claim, result: SettlementNotSent) -> None:
+        """Record that a payment was not sent, and if it stays with the facilitator that it was submitted to.
+
+        It does after an answer, and if another one has no part in it: earlier, or after a 429 with no second
+        one configured. Else a 429 counts as one more submission, so that the refusal by another facilitator
+        is no evidence.
+        """
+        is_alone = result.may_be_sent and not self.facilitators.has_second
+        stays = result.was_answered or is_alone or not claim.may_change_facilitator
+        may_be_sent = result.may_be_sent and not stays
+        await self.journal.record_unsent(claim, result.message, was_answered=stays, may_be_sent=may_be_sent)
 
     async def _record_transaction(self, claim: Claim, result: SettlementUnknown) -> None:
         if result.transaction and result.transaction != claim.transaction:
