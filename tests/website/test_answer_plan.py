@@ -48,6 +48,16 @@ def test_level_findings_and_figures_are_found_in_schema() -> None:
     )
 
 
+def test_label_of_inner_value_names_its_object_once() -> None:
+    figure = {"type": "number"}
+    names = ("isHoneypot", "buyTaxPercent", "tvlUsd")
+    inner = {"type": "object", "properties": dict.fromkeys(names, figure)}
+
+    plan = build_plan({"type": "object", "properties": {"honeypot": inner}})
+
+    assert [fact.label for fact in plan.facts] == ["Honeypot", "Honeypot: buy tax", "Honeypot: TVL"]
+
+
 def test_findings_are_drawn_worst_first_without_missing_values() -> None:
     flags = [
         {"severity": "low", "explanation": "a little"},

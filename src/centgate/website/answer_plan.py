@@ -159,12 +159,19 @@ def _fact_unit(name: str, kind: Unit) -> Unit:
 
 
 def _fact_label(path: str) -> str:
-    """Return the label of a value: `liquidity.totalUsd` is `Liquidity total`."""
+    """Return the label of a value: `liquidity.totalUsd` is `Liquidity: total`."""
     *owners, name = path.split(".")
     name = re.sub(r"^is(?=[A-Z])|(Usd|Percent)$|^(usd|percent)$", "", name)
-    words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", " ".join([*owners, name])).lower().split()
-    text = " ".join(_ACRONYMS.get(word, word) for word in dict.fromkeys(words))
+    owner_words = _split_words(" ".join(owners))
+    own_words = [word for word in _split_words(name) if word not in owner_words]
+    text = ": ".join(" ".join(words) for words in (owner_words, own_words) if words)
     return text[:1].upper() + text[1:]
+
+
+def _split_words(name: str) -> list[str]:
+    """Return the different words of a name in camelCase, in lower case but for acronyms."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", name).lower().split()
+    return [_ACRONYMS.get(word, word) for word in dict.fromkeys(words)]
 
 
 def draw_answer(plan: AnswerPlan, answer: Mapping[str, Any]) -> DrawnAnswer:
