@@ -36,7 +36,7 @@ from centgate.signing.assets import is_test_network
 if TYPE_CHECKING:
     import asyncio
 
-_PRESENTABLE = ("refused", "unused")
+_UNPAID = ("refused", "unused")
 """States of payments that moved no money and may be submitted again."""
 
 
@@ -163,7 +163,7 @@ def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]
     if row and (row["owner"], row["updated_at"]) == (attempt.worker.name, attempt.now):
         # inserted by an earlier try of this unit whose confirmation was lost
         return _build_new_claim(attempt, row)
-    if row is None or row["state"] in _PRESENTABLE:
+    if row is None or row["state"] in _UNPAID:
         # its idempotency key may have been used for another payment since
         row = (yield from _find_by_identifier(payment)) or row
     if row is None:
@@ -250,10 +250,14 @@ def heartbeat(worker: Worker) -> UnitOfWork[float]:
 
 
 def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    """Claim a payment that the journal has, with its answer if it is delivered.
+
+    Raises the error that says why the request does not get it.
+    """
     payment, worker = attempt.payment, attempt.worker
     is_reopened = _is_to_be_found_out(attempt, row)
-    if row["state"] in _PRESENTABLE and not is_reopened:
-        return (yield from _reclaim_refused(attempt, row))
+    if row["state"] in _UNPAID and not is_reopened:
+        return (yield from _claim_unpaid(attempt, row))
     if not _is_same_buyer(row, payment):
         raise signature_rejection()
     if row["binding"] != attempt.binding.digest or not _is_same_transfer(row, payment):
@@ -274,20 +278,14 @@ def _claim_existing(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim |
     return replace(claim, state="settling", outcome_unknown=True, attempts=0) if is_reopened else claim
 
 
-def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
-    """Claim a payment that moved no money once more, for any request."""
-    payment = attempt.payment
-    is_same = queries.key_of(row) == payment.key  # else another payment with the same idempotency key
-    if _may_be_sent(row) and (payment.rejection or not is_same):
-        raise _maybe_sent_error(row, attempt.now)
-    if payment.rejection and is_same:
-        advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
-        payment.rejection.payment = replace(_build_note(row), retry=advised)
-    raise_if_rejected(payment)
-    if is_same and row["refunded"]:  # refused here, received and refunded
-        raise _expired_redemption_error(payment, row)
-    if is_same and _is_refused_while_waiting(attempt, row):
-        raise _concurrent_refusal(payment.key, row)
+def _claim_unpaid(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim | ClaimedElsewhere]:
+    """Claim a refused or unused payment again, for any request.
+
+    If the row is that of another payment with the same idempotency key, it loses the key; the next attempt
+    then claims the buyer's payment.
+    """
+    is_same = queries.key_of(row) == attempt.payment.key
+    _require_presentable(attempt, row, is_same=is_same)
     if not is_same:
         yield from queries.update_if_unchanged(row, {"identifier": None})
         return ClaimedElsewhere()
@@ -301,6 +299,24 @@ def _reclaim_refused(attempt: ClaimAttempt, row: ResultRow) -> UnitOfWork[Claim 
     new = _build_new_claim(attempt, values)
     new.may_change_facilitator = earlier is None
     return new
+
+
+def _require_presentable(attempt: ClaimAttempt, row: ResultRow, *, is_same: bool) -> None:
+    """Raise the error of a refused or unused payment that is not submitted, or not now.
+
+    `is_same` is False for another payment with the same idempotency key.
+    """
+    payment = attempt.payment
+    if _may_be_sent(row) and (payment.rejection or not is_same):
+        raise _maybe_sent_error(row, attempt.now)
+    if payment.rejection and is_same:
+        advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
+        payment.rejection.payment = replace(_build_note(row), retry=advised)
+    raise_if_rejected(payment)
+    if is_same and row["refunded"]:  # refused here, received and refunded
+        raise _expired_redemption_error(payment, row)
+    if is_same and _is_refused_while_waiting(attempt, row):
+        raise _concurrent_refusal(payment.key, row)
 
 
 def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
