@@ -178,7 +178,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
             meter=meter,
         )
         webhooks = WebhookSender(settings, journal.for_component("webhooks"), store, session, meter=meter)
-        upkeep = build_background_work(
+        background_work = build_background_work(
             settings,
             catalog,
             journal,
@@ -195,7 +195,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 status.run_in_background(),
                 payers.run_in_background(),
             ):
-                upkeep.start()
+                background_work.start()
                 late_imports = asyncio.create_task(_import_late_modules())
                 try:
                     with _delay_stop(runtime.single_flight):
@@ -203,7 +203,7 @@ async def open_runtime(settings: Settings, meter: Meter = NULL_METER) -> AsyncGe
                 finally:
                     drained = runtime.single_flight.drain(DRAIN_SECONDS)
                     late_imports.cancel()
-                    await asyncio.gather(upkeep.stop(), drained)
+                    await asyncio.gather(background_work.stop(), drained)
         finally:
             facilitators.close()
             with suppress(TimeoutError):

@@ -125,7 +125,7 @@ async def run_background_work(settings: Settings) -> AsyncGenerator[None]:
         journal = Journal(store, keep_seconds=HOUR)
         alerts = Alerts(settings, journal.for_component("alerts"), session)
         facilitators = open_facilitators(settings)
-        upkeep = build_background_work(
+        background_work = build_background_work(
             settings,
             all_services(),
             journal,
@@ -136,11 +136,11 @@ async def run_background_work(settings: Settings) -> AsyncGenerator[None]:
             webhooks=WebhookSender(settings, journal.for_component("webhooks"), store, session),
             first_audit=(0, 0),
         )
-        upkeep.start()
+        background_work.start()
         try:
             yield
         finally:
-            await upkeep.stop()
+            await background_work.stop()
             facilitators.close()
 
 

@@ -29,6 +29,8 @@ from centgate.payments.webhook_sender import WebhookSender
 from centgate.service import AnyService
 from centgate.settings import Settings
 
+DUTY = "upkeep"
+"""Name of this work in the journal: of the leader's duty, and of the worker that claims its payments."""
 LEADER_LEASE = 6.0
 """Duration of leadership in seconds; it is renewed three times as often."""
 INTERVAL = 2.0
@@ -56,7 +58,7 @@ def build_background_work(
     first_audit: tuple[float, float] = FIRST_AUDIT,
 ) -> BackgroundWork:
     """Build the background work of a server, not started yet; `journal` is its journal in `store`."""
-    component = journal.for_component("upkeep")
+    component = journal.for_component(DUTY)
     settler = build_settler(settings, catalog, component, facilitators, session)
     daily_audit = DailyAudit(settings, store, session)
     reconciler = Reconciler(component, settler)
@@ -112,7 +114,7 @@ class BackgroundWork:
 
     async def _acquire_leadership(self) -> None:
         try:
-            is_acquired = await self._journal.acquire_leadership("upkeep", LEADER_LEASE)
+            is_acquired = await self._journal.acquire_leadership(DUTY, LEADER_LEASE)
         except JournalUnavailable:
             self._is_leader.clear()
             raise
@@ -126,7 +128,7 @@ class BackgroundWork:
     async def _release_leadership(self) -> None:
         if self._is_leader.is_set():
             with suppress(CentgateError):
-                await self._journal.release_leadership("upkeep")
+                await self._journal.release_leadership(DUTY)
 
     async def _reconcile(self) -> None:
         while await self._is_leader.wait() and await self._reconciler.reconcile_due():

@@ -2,8 +2,8 @@
 
 A payment is settled by a facilitator; the second gets it only if it surely never reached the first
 (decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide. If they
-show the nonce unused or give no usable answer, every attempt to resolve it submits the same bytes again, to
-the facilitator that has the payment (decision 2).
+show the nonce unused or give no usable answer, an attempt to resolve it submits the same bytes again, to the
+facilitator that has the payment (decision 2); `_find_outcome` names the exception.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from centgate.signing.evm import to_checksum_address
 
 _NO_ONE = "0x" + "0" * 39 + "1"
 """Payee and token of terms whose own are replaced by those of a payment."""
-_UNUSED_STATUSES = ("unused", "expired_unsafe", "expired")
-"""On-chain statuses of a nonce that has not been used."""
+_CONFIRM_REFUSAL = ("unused", "expired_unsafe", "expired")
+"""On-chain statuses with which a refusal is believed: the nonce has not been used."""
 
 
 def build_settler(
@@ -113,12 +113,13 @@ class Settler:
         return result
 
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
-        """Return the outcome of an earlier, unresolved attempt: from the chain, else from the facilitator.
+        """Return the outcome of an earlier, unresolved attempt: from the chain, or from the facilitator.
 
-        The same bytes are submitted again, to the facilitator that may have them, if the nodes show the nonce
-        unused, or if they give no usable answer. Exception: if they show it unused after a single submission
-        for which the facilitator named a transaction, that transaction may still be mined; if it was
-        reverted, the payment is refused. Never returns SettlementNotSent.
+        A used nonce, or an authorization that has expired, is decided by the chain alone, and stays open
+        until a safe block shows it. The same bytes are submitted again, to the facilitator that may have
+        them, if the nodes show the nonce unused, or if they give no usable answer. Exception: if they show it
+        unused after a single submission for which the facilitator named a transaction, that transaction may
+        still be mined; if it was reverted, the payment is refused. Never returns SettlementNotSent.
         """
         cause: OpenCause = "not_final"
         try:
@@ -180,7 +181,7 @@ class Settler:
                 return await self._check_refusal(claim, result)
             case SettlementUnknown(transaction=transaction, reason=reason) if transaction or reason:
                 await self._record_transaction(claim, result)
-                return await self._check_unresolved(claim, result)
+                return await self._check_answer_in_doubt(claim, result)
             case _:
                 return result
 
@@ -199,13 +200,13 @@ class Settler:
             if status is None:
                 return _unknown_outcome(f"no proof by the chain of a refusal: {refused.reason}")
             return refused if status == "expired" else _outcome_from_chain(status, claim)
-        if all(answer in _UNUSED_STATUSES for answer in answers):
+        if all(answer in _CONFIRM_REFUSAL for answer in answers):
             return refused
         if status is None:
             return _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
         return _outcome_from_chain(status, claim)
 
-    async def _check_unresolved(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
+    async def _check_answer_in_doubt(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
         """Return the on-chain outcome of a first submission that was refused but may have been sent."""
         try:
             status = await self._payment_status(claim, TIMEOUT)
