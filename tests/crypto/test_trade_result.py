@@ -106,6 +106,22 @@ def test_wallets_that_cannot_send_raise_doubt():
     assert summarise_trades(TradeProbes(POOL, PURCHASE, None, one_sends)).honeypot is False
 
 
+def test_wallet_of_which_nothing_is_known_clears_no_others():
+    tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
+    one_lost = [replace(tried[0], can_send=None), *tried[1:]]
+
+    assert summarise_trades(TradeProbes(POOL, PURCHASE, None, one_lost)).honeypot is None
+
+
+def test_wallets_that_cannot_send_raise_doubt_where_new_accounts_cannot_sell():
+    tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
+    one_sends = [replace(tried[0], can_send=True), *tried[1:]]
+
+    # the trade by a contract, which would show that the token knows simulations, was lost
+    assert summarise_trades(TradeProbes(POOL, UNSOLD, (SALE, SALE), tried)).honeypot is None
+    assert summarise_trades(TradeProbes(POOL, UNSOLD, (SALE, SALE), one_sends)).honeypot is False
+
+
 def test_sender_that_cannot_sell_raises_doubt_without_holders():
     origin = (SALE, NO_SALE)
 
@@ -123,8 +139,27 @@ def test_code_check_raises_doubt_unless_wallet_can_send():
         for holders in ([], [mute], [fails], [fails, sends])
     ]
 
+    lost = [
+        summarise_trades(TradeProbes(POOL, rejects_code, None, holders, is_origin_lost=True)).honeypot
+        for holders in ([], [mute], [fails, sends])
+    ]
+
     assert verdicts == [None, None, None, False]
+    assert lost == [None, None, False]
     assert summarise_trades(TradeProbes(POOL, rejects_code, (SALE, SALE))).honeypot is False
+
+
+def test_holders_whose_wallets_may_send_prove_no_trap_without_new_accounts():
+    fails = [replace(build_holder(number, NO_SALE), can_send=False) for number in range(3)]
+    unknown, sends = replace(fails[0], can_send=None), replace(fails[0], can_send=True)
+
+    verdicts = [
+        summarise_trades(TradeProbes(POOL, None, (SALE, NO_SALE), holders)).honeypot
+        for holders in (fails, [unknown, *fails[1:]], [sends, *fails[1:]])
+    ]
+
+    # the holders have code, which honest tokens refuse too
+    assert verdicts == [True, None, None]
 
 
 def test_dust_is_not_tried():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -28,7 +28,7 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
-from centgate.crypto.token.trade_result import CODE_REFUSED
+from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
@@ -46,6 +46,10 @@ ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked a
 """Cases of `make test`: each needs another part of the rules."""
 SELL_TOKENS = "0x9b4db972"
 """Selector of a sale at a holder."""
+BUY_AND_SELL = "0xbf553a3c"
+"""Selector of the trades of the transaction's sender."""
+TRANSFER = "0xa9059cbb"
+"""Selector of `transfer`, which the wallets of holders call."""
 NO_POOL = "0x" + "12" * 20
 """Address of a pool in which nobody can buy."""
 
@@ -326,6 +330,138 @@ async def test_unreadable_sale_of_holder_is_reported(
 
     assert (found.honeypot, found.holder_sales and found.holder_sales.tested) == (None, 2)
     assert any(each.startswith("sales at 1 of 3 holders gave no result") for each in rpc.trace.warnings)
+
+
+def is_trade_of_sender(request: dict[str, Any]) -> bool:
+    """True for the purchase and sale by the sender of the transaction."""
+    return request["method"] == "eth_call" and request["params"][0]["data"].startswith(BUY_AND_SELL)
+
+
+def is_trade_of_contract(request: dict[str, Any]) -> bool:
+    """True for trades of new accounts in a transaction that a contract sends."""
+    return is_trade_of_new_account(request) and len(request["params"]) == 2
+
+
+def is_transfer_of_wallet(request: dict[str, Any]) -> bool:
+    """True for a transfer to the pool that a holder's wallet sends."""
+    return request["method"] == "eth_call" and request["params"][0]["data"].startswith(TRANSFER)
+
+
+def is_price_of_gas(request: dict[str, Any]) -> bool:
+    return request["method"] == "eth_gasPrice"
+
+
+def is_paid_call(request: dict[str, Any]) -> bool:
+    return request["method"] == "eth_call" and "gasPrice" in request["params"][0]
+
+
+def is_swap_log(request: dict[str, Any]) -> bool:
+    return request["method"] == "eth_getLogs" and isinstance(request["params"][0]["topics"][0], list)
+
+
+def is_trade_of_new_account(request: dict[str, Any]) -> bool:
+    """True for trades of new accounts, whoever sends the transaction."""
+    is_creation = request["method"] == "eth_call" and "to" not in request["params"][0]
+    # probes of what the node can do are short
+    return is_creation and len(request["params"][0]["data"]) > 2_000
+
+
+async def simulate_without(
+    market: ServedWorld, upstreams: FakeUpstreams, name: str, is_lost: Callable[[dict[str, Any]], bool]
+) -> tuple[Simulation, Sequence[str]]:
+    """Simulate a case's trades at a node that loses some answers, also in a batch. Returns warnings too."""
+    token, pool = market.token(name)
+
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        body: Any = request.body
+        reply = forward_to_node(market.url, body)
+        is_batch = isinstance(body, list)
+        sent = cast(list[Any], body if is_batch else [body])
+        lost = {each["id"] for each in sent if is_lost(each)}
+        replies = [
+            rpc_error(-32000, "header not found") | {"id": each["id"]} if each["id"] in lost else each
+            for each in cast(list[Any], reply if is_batch else [reply])
+        ]
+        return 200, replies if is_batch else replies[0]
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+    async with open_rpc(upstreams.url_of("node")) as rpc:
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
+    return found, rpc.trace.warnings
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("case", "is_lost", "warning"),
+    [
+        ("sells without code if others send", is_trade_of_sender, "a check of the transaction's sender"),
+        ("sells if a contract sends", is_trade_of_contract, "whether the token lets only simulations sell"),
+    ],
+)
+async def test_lost_call_clears_no_trap(
+    market: ServedWorld,
+    upstreams: FakeUpstreams,
+    case: str,
+    is_lost: Callable[[dict[str, Any]], bool],
+    warning: str,
+):
+    found, warnings = await simulate_without(market, upstreams, case, is_lost)
+
+    assert found.honeypot is None, found
+    assert [each for each in warnings if each.endswith(f"not checked on the chain: {warning}")]
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    ("case", "is_lost", "warning"),
+    [
+        (
+            "sells if the sender has code",
+            is_transfer_of_wallet,
+            "not checked on the chain: whether holders can sell without code at their address",
+        ),
+        (
+            "sells in free transactions",
+            is_price_of_gas,
+            "not checked on the chain: whether the token lets only these sell",
+        ),
+        (
+            "sells if a contract sends",
+            is_paid_call,
+            "not checked on the chain: whether the token lets only these sell",
+        ),
+        ("plain", is_swap_log, "not checked at others on the chain: failed sales, holdings taken away"),
+    ],
+)
+async def test_check_that_was_lost_is_named(
+    market: ServedWorld,
+    upstreams: FakeUpstreams,
+    case: str,
+    is_lost: Callable[[dict[str, Any]], bool],
+    warning: str,
+):
+    _, warnings = await simulate_without(market, upstreams, case, is_lost)
+
+    assert [each for each in warnings if warning in each], warnings
+
+
+@pytest.mark.extended
+async def test_refused_trades_make_no_trap_of_a_token_that_refuses_code(
+    market: ServedWorld, upstreams: FakeUpstreams
+):
+    """Some nodes refuse calls with as much gas as the trades of new accounts have."""
+    found, warnings = await simulate_without(
+        market, upstreams, "no contracts as sellers", is_trade_of_new_account
+    )
+
+    assert (found.honeypot, found.explanation) == (None, CODE_UNTRIED), found
+    assert any(each.startswith("trades of new accounts in 1 of 1 pools gave no result") for each in warnings)
+
+
+async def test_complete_simulation_has_no_warning(market: ServedWorld, upstreams: FakeUpstreams):
+    _, warnings = await simulate_without(market, upstreams, "pause between trades", lambda _request: False)
+
+    assert warnings == []
 
 
 @pytest.mark.extended

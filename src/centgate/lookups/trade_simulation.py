@@ -23,6 +23,7 @@ from centgate.chains import is_burn_address
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.token_rule import SALE_SUBJECT
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
 from centgate.crypto.token.trade_records import (
     MIN_HOLDING,
@@ -72,6 +73,8 @@ CONTRACTS = Path(__file__).with_name("contracts")
 _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
 _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hook decides it."""
+_HOLDER_CHECKS = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+"""Checks that sales at holders make."""
 T = TypeVar("T")
 _RANDOM = secrets.SystemRandom()
 _ZERO = "0x" + "0" * 40
@@ -156,6 +159,12 @@ class _NewAccountTrades:
     """Of the transaction's sender, in the first pool."""
     by_contract: PurchaseProbe | None = None
     """In the first pool, in a transaction that a contract sends; tried if an ordinary one failed."""
+    is_origin_lost: bool = False
+    """True if the sender's trade was asked for, and gave no result."""
+    is_contract_lost: bool = False
+    """True if `by_contract` was asked for, and gave no result."""
+    as_wallet: bool = True
+    """False if a contract sent the transactions, or they were free: no wallet sends such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +207,38 @@ class _TradeSimulation:
             first = trades.purchases[0]
             buyers = _choose_buyers(purchases, state.height or 0, first.tokens if first else 0)
             tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=state.height)
+        self._warn_of_gaps(trades, tested)
         return self._summarise(trades, tested)
+
+    def _warn_of_gaps(self, trades: _NewAccountTrades, tested: Sequence[HolderProbe]) -> None:
+        """Name the checks that lost calls leave out, without which a trap can look as if it could be sold."""
+        warn = self.rpc.trace.add_warning
+        lost = sum(purchase is None for purchase in trades.purchases)
+        if lost and (lost < len(self.pools) or trades.origin or tested):
+            warn(
+                f"trades of new accounts in {lost} of {len(self.pools)} pools gave no result; not checked in "
+                f"them on the chain: {SALE_SUBJECT}, its taxes"
+            )
+        if any(trades.purchases) and not trades.as_wallet:
+            warn(
+                "trades were simulated only in transactions that no wallet sends, free ones or those of a "
+                "contract; not checked on the chain: whether the token lets only these sell"
+            )
+        if any(trades.purchases) and trades.is_origin_lost:
+            warn(
+                "a trade by the transaction's sender gave no result; not checked on the chain: a check of "
+                "the transaction's sender"
+            )
+        if trades.is_contract_lost:
+            warn(
+                "a sale in a transaction of a contract gave no result; not checked on the chain: whether the "
+                "token lets only simulations sell"
+            )
+        if any(each.can_sell for each in tested) and all(each.can_send is None for each in tested):
+            warn(
+                "the transfers of holders' wallets gave no result; not checked on the chain: whether holders "
+                "can sell without code at their address"
+            )
 
     def _summarise(self, trades: _NewAccountTrades, holders: Sequence[HolderProbe]) -> Simulation:
         """Summarise the deepest pool that has a verdict, else the deepest that is not empty.
@@ -223,6 +263,7 @@ class _TradeSimulation:
                 trades.origin if counts else None,
                 priced if counts else (),
                 by_contract=trades.by_contract if number == 0 else None,
+                is_origin_lost=counts and trades.is_origin_lost,
             )
             return summarise_trades(probes)
 
@@ -269,7 +310,8 @@ class _TradeSimulation:
         if sender is contract or first is None or not first.has_bought or first.has_sold:
             return trades
         (outcome,) = await self._run_calls([self._purchase_call(self.pools[0], contract)])
-        return replace(trades, by_contract=_parse(parse_purchase_probe, outcome))
+        by_contract = _parse(parse_purchase_probe, outcome)
+        return replace(trades, by_contract=by_contract, is_contract_lost=by_contract is None)
 
     async def _trade_as(self, sender: _Sender, features: CallFeatures) -> _NewAccountTrades:
         pools = self.pools if features.create_calls else ()
@@ -279,7 +321,12 @@ class _TradeSimulation:
         outcomes = await self._run_calls(calls)
         origin = _parse(parse_purchase_and_sale, outcomes.pop()) if features.overrides else None
         purchases = [_parse(parse_purchase_probe, outcome) for outcome in outcomes]
-        return _NewAccountTrades(purchases or [None for _ in self.pools], origin)
+        return _NewAccountTrades(
+            purchases or [None for _ in self.pools],
+            origin,
+            is_origin_lost=features.overrides and origin is None,
+            as_wallet=bool(sender.gas_price) and sender.address in sender.overrides,
+        )
 
     async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
         """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""
@@ -325,6 +372,11 @@ class _TradeSimulation:
             self._read_logs([SWAP_TOPICS], height, pool.address),
             self._read_logs([erc20.TRANSFER_TOPIC, erc20.encode_topic(pool.address)], height, self.token),
         )
+        if swaps is None and transfers is not None:
+            self.rpc.trace.add_warning(
+                "the pool's own events were not read, so that only the token told of its buyers, which it "
+                f"can make up; not checked at others on the chain: {_HOLDER_CHECKS}"
+            )
         position = 0 if pool.token0 == self.token else 1
         return _PoolPurchases(
             proven=self._list_purchases(swaps, partial(_amount_bought, position=position)),
@@ -392,10 +444,9 @@ class _TradeSimulation:
             is_drained = _is_drained(probe, (received or {}).get(holder), sent)
             probes.append(replace(probe, drained=is_drained, can_send=sends.get(holder)))
         if missing:
-            checks = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
             self.rpc.trace.add_warning(
                 f"sales at {missing} of {len(chosen)} holders gave no result; not checked at them on the "
-                f"chain: {checks}"
+                f"chain: {_HOLDER_CHECKS}"
             )
         tested = [probe for probe in probes if probe.is_tested]
         # a token may refuse so small an amount

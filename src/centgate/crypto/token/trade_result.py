@@ -53,6 +53,10 @@ HOLDERS_DO_NOT_SEND = (
     "holders can sell only with code at their address, as simulations have: their wallets cannot send tokens"
     " to the pool"
 )
+CODE_UNTRIED = (
+    "holders cannot sell with code at their address, as simulations have, and accounts without code could not"
+    " be tried"
+)
 DETECTED = "new accounts can sell only in a transaction that no wallet can send, as simulations are"
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
@@ -71,6 +75,8 @@ class TradeProbes:
     holders: Sequence[HolderProbe] = ()
     by_contract: PurchaseProbe | None = None
     """As `purchase`, in a free transaction that a contract sends, which no wallet can make; else None."""
+    is_origin_lost: bool = False
+    """True if the node can run the trades of `origin`, and gave no result."""
 
     @property
     def tested(self) -> list[HolderProbe]:
@@ -142,9 +148,16 @@ class TradeProbes:
 
         A token may check for more than code, such as a sender that is not the seller, as no wallet's is.
         """
-        if not self.rejects_code or self.origin is None or self.has_origin_sold:
+        is_tried = self.origin is not None or self.is_origin_lost
+        if not self.rejects_code or not is_tried or self.has_origin_sold:
             return False
         return not any(each.can_send for each in self.holders)
+
+    @property
+    def do_wallets_not_send(self) -> bool:
+        """True if holders can sell with code at their address, and none of their wallets was seen to send."""
+        sent = [each.can_send for each in self.selling]
+        return False in sent and True not in sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +203,8 @@ def _judge(probes: TradeProbes) -> _TradeVerdict:
         return _judge_sold(probes)
     if probes.detects_simulation:
         return _TradeVerdict(honeypot=True, explanation=DETECTED, reason=_failure_of(probes))
+    if probes.have_holders_sold and probes.do_wallets_not_send:
+        return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, _failure_of(probes), is_tax_known=False)
     if probes.have_holders_sold:
         return _TradeVerdict(honeypot=False, reason=_failure_of(probes))
     if probes.selling:
@@ -206,7 +221,7 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
     tested, purchase = probes.tested, probes.purchase
     if purchase is not None and purchase.has_sold and (doubt := _doubt_sale(probes, purchase)) is not None:
         return doubt
-    if probes.selling and all(each.can_send is False for each in probes.selling):
+    if probes.do_wallets_not_send:
         return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, is_tax_known=False)
     if probes.hides_from_wallets:
         return _TradeVerdict(None, CODE_REFUSED, _failure_of(probes), is_tax_known=False)
@@ -241,6 +256,9 @@ def _judge_unsold(probes: TradeProbes) -> _TradeVerdict:
     reason, tested = _failure_of(probes), probes.tested
     if unusual := _unusual_way(probes):
         return _TradeVerdict(None, unusual, reason)
+    # a token may refuse code, and only a trade of new accounts, or a transfer by a wallet, would show it
+    if probes.purchase is None and any(each.can_send is not False for each in tested):
+        return _TradeVerdict(None, CODE_UNTRIED, reason)
     needed = FEW_HOLDERS if _may_be_pause(probes, reason) else 1
     if len(tested) < needed:
         few = FEW_TRIED if tested else NO_HOLDERS
