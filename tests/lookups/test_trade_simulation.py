@@ -608,6 +608,35 @@ async def test_unread_sales_are_not_called_lost_tokens(market: ServedWorld, upst
     assert found.holder_sales is None or not found.holder_sales.siphoned
 
 
+async def test_node_without_events_of_latest_blocks_shows_no_theft(
+    market: ServedWorld, upstreams: FakeUpstreams
+):
+    """A node whose index of events is behind gives none, and no error."""
+    world = market.world
+    token, pool = world.add(replace(CASE_BY_NAME["plain"], name="sold out"))
+    for buyer in world.buyers:
+        balance = world.owner.read(token, "balanceOf(address)", buyer.address)
+        buyer.send(token, "transfer(address,uint256)", world.owner.address, balance)
+
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        body: Any = request.body
+        reply = forward_to_node(market.url, body)
+        topics = cast(list[Any], body["params"][0]["topics"] if "eth_getLogs" in str(body) else [])
+        # those of holders, which are read last
+        if any(isinstance(topic, list) for topic in topics[1:]):
+            reply["result"] = []
+        return 200, reply
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+    async with open_rpc(upstreams.url_of("node")) as rpc:
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
+
+    assert (found.honeypot, found.holder_sales) == (False, None), found
+    assert any(
+        each.endswith("not checked at them on the chain: holdings taken away") for each in rpc.trace.warnings
+    )
+
+
 @pytest.mark.extended
 async def test_garbage_of_node_is_no_verdict(market: ServedWorld, upstreams: FakeUpstreams):
     def change(request: dict[str, Any]) -> tuple[int, Any] | None:

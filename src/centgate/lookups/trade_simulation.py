@@ -2,7 +2,8 @@
 
 At most three rounds of requests: features of the node, the price of gas and the latest block, which a caller
 may have read before; trades of new accounts and, if no holder is known, the pool's recent buyers; sales of
-holders. More follow if a node refuses the transactions, a new account cannot sell, or holders cannot send.
+holders. More follow if a node refuses the transactions, a new account cannot sell, or holders cannot send or
+have no tokens left.
 
 A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
 wallet: its sender is an account without code or history, with another address each time, which pays for its
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -206,7 +207,10 @@ class _TradeSimulation:
             )
             first = trades.purchases[0]
             buyers = _choose_buyers(purchases, state.height or 0, first.tokens if first else 0)
-            tested = await self._sell_at_holders(list(buyers), price, received=buyers, height=state.height)
+            told = {buyer for buyer in buyers if buyer in purchases.told}
+            tested = await self._sell_at_holders(
+                list(buyers), price, received=buyers, told=told, height=state.height
+            )
         self._warn_of_gaps(trades, tested)
         return self._summarise(trades, tested)
 
@@ -418,9 +422,13 @@ class _TradeSimulation:
         price: int,
         *,
         received: Mapping[str, int] | None = None,
+        told: Set[str] = frozenset(),
         height: int | None = None,
     ) -> list[HolderProbe]:
-        """Sell at each holder that is a wallet. `received` tells whose tokens vanished without a transfer."""
+        """Sell at each holder that is a wallet. `received` tells whose tokens vanished without a transfer.
+
+        `told` are the holders whose purchases the token's own events show.
+        """
         chosen = [each for each in dict.fromkeys(holders) if each != self.pools[0].address][:MAX_HOLDERS]
         if not chosen:
             return []
@@ -441,8 +449,10 @@ class _TradeSimulation:
             if probe is None or not probe.depth or (is_behind and not probe.balance):
                 missing += 1
                 continue
-            is_drained = _is_drained(probe, (received or {}).get(holder), sent)
-            probes.append(replace(probe, drained=is_drained, can_send=sends.get(holder)))
+            probes.append(replace(probe, can_send=sends.get(holder)))
+        gone = {each.holder for each in probes if _is_gone(each, (received or {}).get(each.holder))}
+        drained = await self._find_drained(gone, told, sent, height)
+        probes = [replace(each, drained=each.holder in drained) for each in probes]
         if missing:
             self.rpc.trace.add_warning(
                 f"sales at {missing} of {len(chosen)} holders gave no result; not checked at them on the "
@@ -503,6 +513,32 @@ class _TradeSimulation:
             return None
         sent = (log for log in logs.entries if _amount_of(log) and log.topics[1] != log.topics[2])
         return {erc20.decode_address(log.topics[1]) for log in sent}
+
+    async def _find_drained(
+        self, gone: Set[str], told: Set[str], sent: Set[str] | None, height: int | None
+    ) -> Set[str]:
+        """Return those holders without tokens, of whom `sent` are known to have sent some, that sent none."""
+        suspects = gone - (sent or set())
+        if not suspects:
+            return suspects
+        if sent is not None and await self._has_events_of(suspects & told, height):
+            return suspects
+        self.rpc.trace.add_warning(
+            f"{len(suspects)} holders have no tokens left, and what they sent was not read; not checked at "
+            f"them on the chain: {TAKEN_AWAY}"
+        )
+        return set()
+
+    async def _has_events_of(self, buyers: Set[str], height: int | None) -> bool:
+        """True if a node still shows events of these buyers, whose purchases had some.
+
+        One that has not indexed the blocks gives no events, and no error.
+        """
+        if not buyers or height is None:
+            return True
+        topics = [erc20.TRANSFER_TOPIC, None, [erc20.encode_topic(buyer) for buyer in buyers]]
+        logs = await self._read_logs(topics, height, self.token)
+        return logs is not None and buyers <= {erc20.decode_address(log.topics[2]) for log in logs.entries}
 
     def _encode_plan(self, pool: PoolKey) -> bytes:
         funding = self.funding
@@ -576,11 +612,9 @@ def _parse(parse: Callable[[bytes], T], outcome: CallOutcome | None) -> T | None
         return None
 
 
-def _is_drained(probe: HolderProbe, received: int | None, sent: set[str] | None) -> bool:
-    """True if a holder has at most a hundredth of what it bought, and sent nothing."""
-    if not received or sent is None or probe.holder in sent:
-        return False
-    return probe.balance * 100 < received
+def _is_gone(probe: HolderProbe, received: int | None) -> bool:
+    """True if a holder has at most a hundredth of what it bought."""
+    return bool(received) and probe.balance * 100 < (received or 0)
 
 
 @dataclass(frozen=True, slots=True)
