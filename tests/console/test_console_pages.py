@@ -289,7 +289,7 @@ def test_providers_page_shows_state_key_and_limit(console_settings: Settings) ->
     assert "not known: the server publishes no metrics" in unknown
     assert find_row(unknown)[:2] == ["not known", "not known"]
     assert find_row(known) == [
-        *("failing", "10", "6", "100 ms", "100 ms", "0", "30 in 60 s", "20", "present", "unstated")
+        *("failing", "10", "6", "100 ms", "100 ms", "0", "1 in 2 s", "20", "present", "unstated")
     ]
 
 

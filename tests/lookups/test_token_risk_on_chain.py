@@ -114,7 +114,7 @@ async def test_token_takes_at_most_six_rounds(tokens: ServedTokens, upstreams: F
         starts.append(time.monotonic())
         return None
 
-    upstreams.delay = 0.3
+    upstreams.delay = 0.8
     await run_token_risk(start_proxy(upstreams, "node", tokens.url, note), tokens.token("tax on both"))
 
     assert count_rounds(starts, upstreams.delay) <= 6

@@ -149,7 +149,7 @@ async def test_key_allows_higher_rate(tmp_path: Path):
         async with open_provider(Blockscout, tmp_path, **options) as blockscout:
             rates.append(blockscout.rate_limit)
 
-    assert rates == [RateLimit(3, 1), RateLimit(5, 1), RateLimit(9)]
+    assert rates == [RateLimit(3, 1), RateLimit(5, 1), RateLimit(1, 60 / 9)]
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

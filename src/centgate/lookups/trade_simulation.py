@@ -450,7 +450,7 @@ class _TradeSimulation:
                 missing += 1
                 continue
             probes.append(replace(probe, can_send=sends.get(holder)))
-        gone = {each.holder for each in probes if _is_gone(each, (received or {}).get(each.holder))}
+        gone = {each.holder for each in probes if _is_gone(each, (received or {}).get(each.holder, 0))}
         drained = await self._find_drained(gone, told, sent, height)
         probes = [replace(each, drained=each.holder in drained) for each in probes]
         if missing:
@@ -612,9 +612,9 @@ def _parse(parse: Callable[[bytes], T], outcome: CallOutcome | None) -> T | None
         return None
 
 
-def _is_gone(probe: HolderProbe, received: int | None) -> bool:
-    """True if a holder has at most a hundredth of what it bought."""
-    return bool(received) and probe.balance * 100 < (received or 0)
+def _is_gone(probe: HolderProbe, received: int) -> bool:
+    """True if a holder has at most a hundredth of what it bought; False if that is not known (0)."""
+    return probe.balance * 100 < received
 
 
 @dataclass(frozen=True, slots=True)
