@@ -144,9 +144,12 @@ TOKEN_LIMITS = (
     "that recognises this can let the probes sell and refuse others. Code at the seller or at the sender, "
     "ample gas, and an approval of the exact amount are found where they make the difference: wallets of "
     "holders are also let send tokens to the pool, and a small sale is repeated as a wallet makes it.",
-    "Wallets of holders send tokens by `transfer` alone, and only whether that succeeds is seen: a token "
-    "that refuses a router's `transferFrom` for wallets only, that taxes only what a wallet sells in a "
-    "transaction of its own, or that turns an unlimited approval into a trap in a later block, is not found.",
+    "One trade is made as people make it: a wallet without code sends the transaction, a router takes its "
+    "tokens by an allowance that is set in the token's storage, and the amounts are random. It needs a "
+    "node that lists the storage which a call touches (`eth_createAccessList`), and a token that keeps "
+    "each allowance in a slot of its own. Elsewhere a token that refuses a router for wallets only, or "
+    "taxes only what wallets sell themselves, is not found; nowhere is one that turns an unlimited "
+    "approval into a trap in a later block.",
     "A sell tax is what the seller loses: what does not reach the pool, and what the pool pays less than it "
     "took for the same tokens, above 30 % for fees, its price, and a sale of collected fees within the sale.",
     "Where new accounts cannot sell, at least three holders must be able to, and at least half of those "

@@ -129,6 +129,26 @@ def test_sender_that_cannot_sell_raises_doubt_without_holders():
     assert summarise_trades(TradeProbes(POOL, PURCHASE, origin, [build_holder(1, SALE)])).honeypot is False
 
 
+def test_sale_that_only_a_wallet_cannot_make_raises_doubt():
+    no_allowance = replace(NO_SALE, reason=bytes.fromhex("fad607ef"))
+
+    verdicts = [
+        summarise_trades(TradeProbes(POOL, PURCHASE, (SALE, SALE), wallet=(SALE, sale))).honeypot
+        for sale in (SALE, NO_SALE, no_allowance, None)
+    ]
+
+    assert verdicts == [False, None, False, False]
+
+
+def test_tax_of_a_wallet_counts():
+    taxed = replace(SALE, pair_in=SALE.left * 3 // 5)
+
+    found = summarise_trades(TradeProbes(POOL, PURCHASE, (SALE, SALE), wallet=(SALE, taxed)))
+
+    assert (found.honeypot, found.sell_tax) == (False, 40)
+    assert found.raw["wallet.sellTax"] == "40.0"
+
+
 def test_code_check_raises_doubt_unless_wallet_can_send():
     rejects_code, origin = replace(PURCHASE, with_code=NO_SALE), (SALE, NO_SALE)
     mute = build_holder(1, NO_SALE)

@@ -127,6 +127,31 @@ CASES: tuple[TokenCase, ...] = (
         sell_tax=None,
         explanation="none with code at their address",
     ),
+    # what only a wallet that sends its own sale meets
+    _build_sellable(
+        "tax on wallets' own sales",
+        "TaxOnOwnSales",
+        honest=False,
+        honeypot=None,
+        sell_tax=99,
+        explanation="a wallet's own transaction",
+    ),
+    _build_sellable(
+        "tax on amounts that simulations do not sell",
+        "TaxOnOtherAmounts",
+        honest=False,
+        honeypot=None,
+        sell_tax=99,
+        explanation="a wallet's own transaction",
+    ),
+    _build_sellable(
+        "wallets cannot sell by a router",
+        "NoRoutersForWallets",
+        honest=False,
+        honeypot=None,
+        sell_tax=None,
+        explanation="a wallet's own transaction",
+    ),
     _build_trap(
         "unlimited approval is a trap",
         "UnlimitedTrap",

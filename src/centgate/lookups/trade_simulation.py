@@ -99,6 +99,11 @@ _SELL_TOKENS = bytes.fromhex("9b4db972")
 """sellTokens((uint256,address,address,address,uint256,int256,address))"""
 _BUY_AND_SELL = bytes.fromhex("bf553a3c")
 """buyAndSell(((uint256,address,address,address,uint256,int256,address),address,address,address))"""
+_TRADE_FOR_SENDER = bytes.fromhex("e7e3c51d")
+"""tradeForSender(((uint256,address,address,address,uint256,int256,address),address,address,address),uint256,
+uint256)"""
+_UNLIMITED = "0x" + "f" * 64
+"""Word of an allowance without limit."""
 _DELEGATION = bytes.fromhex("ef0100")
 """Start of the code of a wallet that delegates to a contract (EIP-7702)."""
 
@@ -166,6 +171,25 @@ class _NewAccountTrades:
     """True if `by_contract` was asked for, and gave no result."""
     as_wallet: bool = True
     """False if a contract sent the transactions, or they were free: no wallet sends such."""
+    wallet: tuple[TradeRecord | None, TradeRecord | None] | None = None
+    """In the first pool, of a sender without code whose tokens a router takes."""
+    is_wallet_lost: bool = False
+    """True if `wallet` was asked for, and gave no result."""
+
+    @property
+    def has_sold(self) -> bool:
+        """True if somebody could sell in the first pool."""
+        first, (_, sold) = self.purchases[0], self.origin or (None, None)
+        return (first is not None and first.has_sold) or (sold is not None and sold.has_sold)
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """Allowance of two random accounts, and the slot in which the token keeps it."""
+
+    owner: str
+    spender: str
+    slot: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,18 +222,24 @@ class _TradeSimulation:
         if not features.overrides:
             trades, tested = await self._trade(features, price), []
         elif holders:
-            trades, tested = await asyncio.gather(
-                self._trade(features, price), self._sell_at_holders(holders, price)
+            trades, allowance, tested = await asyncio.gather(
+                self._trade(features, price),
+                self._find_allowance(),
+                self._sell_at_holders(holders, price),
             )
+            trades = await self._trade_as_wallet(trades, allowance, price)
         else:
-            trades, purchases = await asyncio.gather(
-                self._trade(features, price), self._find_purchases(state.height)
+            trades, allowance, purchases = await asyncio.gather(
+                self._trade(features, price),
+                self._find_allowance(),
+                self._find_purchases(state.height),
             )
             first = trades.purchases[0]
             buyers = _choose_buyers(purchases, state.height or 0, first.tokens if first else 0)
             told = {buyer for buyer in buyers if buyer in purchases.told}
-            tested = await self._sell_at_holders(
-                list(buyers), price, received=buyers, told=told, height=state.height
+            trades, tested = await asyncio.gather(
+                self._trade_as_wallet(trades, allowance, price),
+                self._sell_at_holders(list(buyers), price, received=buyers, told=told, height=state.height),
             )
         self._warn_of_gaps(trades, tested)
         return self._summarise(trades, tested)
@@ -232,6 +262,11 @@ class _TradeSimulation:
             warn(
                 "a trade by the transaction's sender gave no result; not checked on the chain: a check of "
                 "the transaction's sender"
+            )
+        if trades.is_wallet_lost:
+            warn(
+                "a trade in a wallet's own transaction gave no result; not checked on the chain: whether the "
+                "token treats what wallets sell themselves in another way"
             )
         if trades.is_contract_lost:
             warn(
@@ -268,6 +303,7 @@ class _TradeSimulation:
                 priced if counts else (),
                 by_contract=trades.by_contract if number == 0 else None,
                 is_origin_lost=counts and trades.is_origin_lost,
+                wallet=trades.wallet if counts else None,
             )
             return summarise_trades(probes)
 
@@ -331,6 +367,47 @@ class _TradeSimulation:
             is_origin_lost=features.overrides and origin is None,
             as_wallet=bool(sender.gas_price) and sender.address in sender.overrides,
         )
+
+    async def _find_allowance(self) -> _Allowance | None:
+        """Return where the token keeps an allowance of two random accounts; None if no node tells.
+
+        Reading it touches one slot that reading another allowance does not.
+        """
+        owner, spender = _random_address(), _random_address()
+        reads = (
+            erc20.allowance_call(self.token, *pair).data for pair in ((owner, spender), (spender, owner))
+        )
+        touched = await asyncio.gather(
+            *(attempt(self.rpc.called_slots, self.chain_id, self.token, [data]) for data in reads)
+        )
+        own, other = (each if isinstance(each, frozenset) else frozenset[str]() for each in touched)
+        slots = own - other
+        return _Allowance(owner, spender, *slots) if len(slots) == 1 else None
+
+    async def _trade_as_wallet(
+        self, trades: _NewAccountTrades, allowance: _Allowance | None, price: int
+    ) -> _NewAccountTrades:
+        """Add a trade as people make it: their wallet, without code, sends it, and a router takes the tokens.
+
+        Left out where nobody sold, which says enough.
+        """
+        if allowance is None or not trades.has_sold:
+            return trades
+        first = trades.purchases[0]
+        # amounts that no other trade has; no larger ones where a limit may be what refuses them
+        times = _RANDOM.randint(4, 9) if first and first.large and first.large.has_sold else 1
+        amounts = times.to_bytes(32, "big") + _RANDOM.randint(45, 90).to_bytes(32, "big")
+        data = _TRADE_FOR_SENDER + self._encode_plan(self.pools[0]) + amounts
+        gas = HOLDER_GAS + secrets.randbelow(MAX_SPARE_GAS)
+        overrides = {
+            allowance.owner: AccountState(balance=gas * price + _wallet_coins()),
+            allowance.spender: AccountState(_wallet_trader_code(), MAX_COINS),
+            self.token: AccountState(slots={allowance.slot: _UNLIMITED}),
+        }
+        call = SimulatedCall(data, gas, allowance.spender, allowance.owner, 0, price, overrides)
+        (outcome,) = await self._run_calls([call])
+        wallet = _parse(parse_purchase_and_sale, outcome)
+        return replace(trades, wallet=wallet, is_wallet_lost=wallet is None)
 
     async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
         """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""
@@ -686,3 +763,8 @@ def _address_word(address: str) -> bytes:
 @cache
 def _holder_code() -> bytes:
     return load_contract(CONTRACTS, "TradeSimulator", "HolderTrader").runtime_code
+
+
+@cache
+def _wallet_trader_code() -> bytes:
+    return load_contract(CONTRACTS, "TradeSimulator", "WalletTrader").runtime_code

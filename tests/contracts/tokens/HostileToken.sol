@@ -60,7 +60,10 @@ contract HostileToken {
         WalletSellers,
         SameBlock,
         LaterTax,
-        CodelessForOthers
+        CodelessForOthers,
+        TaxOnOwnSales,
+        NoRoutersForWallets,
+        TaxOnOtherAmounts
     }
 
     string public constant name = "Hostile";
@@ -217,6 +220,8 @@ contract HostileToken {
         if (kind == Kind.HoldingLimit) require(balanceOf(from) <= totalSupply / 1000);
         if (kind == Kind.WalletSellers) require(from.code.length > 0 || tx.origin != from);
         if (kind == Kind.CodelessForOthers) require(from.code.length == 0 && tx.origin != from);
+        bool sendsItself = tx.origin == from && from.code.length == 0;
+        if (kind == Kind.NoRoutersForWallets) require(msg.sender == from || !sendsItself);
         if (kind == Kind.SameBlock) require(boughtAt[from] == block.number);
         if (kind == Kind.PriceCollapse) {
             shares[pair] *= 10;
@@ -239,6 +244,9 @@ contract HostileToken {
         if (kind == Kind.FeeSwitch && sells && switched) percent = 100;
         if (kind == Kind.SwapBack && (buys || sells)) percent = 5;
         if (kind == Kind.AlmostAllTax && sells) percent = 95;
+        if (kind == Kind.TaxOnOwnSales && sells && tx.origin == from && from.code.length == 0) percent = 99;
+        bool isSimulated = amount == balanceOf(from) || amount * 9000 <= balanceOf(pair);
+        if (kind == Kind.TaxOnOtherAmounts && sells && !isSimulated) percent = 99;
         if (kind == Kind.LaterTax && sells && boughtAt[from] != block.number) percent = 19;
         return amount * percent / 100;
     }

@@ -58,6 +58,9 @@ CODE_UNTRIED = (
     " be tried"
 )
 DETECTED = "new accounts can sell only in a transaction that no wallet can send, as simulations are"
+WALLET_FAILS = (
+    "new accounts can sell, but not by a router in a wallet's own transaction, which is how people sell"
+)
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
 ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
@@ -77,6 +80,8 @@ class TradeProbes:
     """As `purchase`, in a free transaction that a contract sends, which no wallet can make; else None."""
     is_origin_lost: bool = False
     """True if the node can run the trades of `origin`, and gave no result."""
+    wallet: tuple[TradeRecord | None, TradeRecord | None] | None = None
+    """As `origin`, by a sender without code whose tokens a router takes; None if that was not tried."""
 
     @property
     def tested(self) -> list[HolderProbe]:
@@ -100,6 +105,17 @@ class TradeProbes:
     @property
     def has_origin_sold(self) -> bool:
         return self.origin is not None and self.origin[1] is not None and self.origin[1].has_sold
+
+    @property
+    def unsold_by_wallet(self) -> TradeRecord | None:
+        """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none.
+
+        Not one without an allowance: the token may keep those where the override did not reach them.
+        """
+        bought, sold = self.wallet or (None, None)
+        if bought is None or sold is None or not bought.has_bought or sold.has_sold:
+            return None
+        return None if sold.failure.code == "no_allowance" else sold
 
     @property
     def is_holding_limited(self) -> bool:
@@ -225,6 +241,8 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
         return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, is_tax_known=False)
     if probes.hides_from_wallets:
         return _TradeVerdict(None, CODE_REFUSED, _failure_of(probes), is_tax_known=False)
+    if (unsold := probes.unsold_by_wallet) is not None:
+        return _TradeVerdict(None, WALLET_FAILS, unsold.failure, is_tax_known=unsold.stage == SOLD)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
@@ -342,7 +360,8 @@ class _Taxes:
         purchase = probes.purchase
         records = [purchase.small, purchase.large] if purchase else []
         bought, sold = probes.origin or (None, None)
-        sales = [record for record in [*records, sold] if record is not None]
+        by_wallet = probes.wallet[1] if probes.wallet else None
+        sales = [record for record in [*records, sold, by_wallet] if record is not None]
         if purchase is not None and purchase.other_way is not None and probes.pool.kind in _TAXLESS_KINDS:
             sales.append(purchase.other_way)
         holder_taxes = [each.tax for each in probes.selling if each.tax is not None]
@@ -431,6 +450,9 @@ def _raw_values(
         yield from _raw_number("transferTax", purchase.transfer.sell_tax)
     if probes.origin is not None:
         yield "sender.sold", str(probes.has_origin_sold).lower()
+    if probes.wallet is not None and (sold := probes.wallet[1]) is not None:
+        yield "wallet.sold", str(sold.has_sold).lower()
+        yield from _raw_number("wallet.sellTax", sold.sell_tax)
     if holder_sales is not None:
         yield from _raw_number("holders.tested", holder_sales.tested)
         yield from _raw_number("holders.failed", holder_sales.failed)

@@ -62,6 +62,7 @@ uint256 constant REASON_BYTES = 192;
 uint256 constant SMALL_PART = 10_000; // a small trade is this part of the pool, a large one the next
 uint256 constant LARGE_PART = 100;
 uint256 constant FEW_UNITS = 4; // base units of a small trade at least, if the pool has more
+uint256 constant MANY_UNITS = 1000; // base units of which a part can be sold without much rounding
 uint256 constant BISECTIONS = 6;
 uint256 constant NO_DECIMALS = 256;
 

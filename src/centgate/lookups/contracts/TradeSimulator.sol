@@ -8,7 +8,7 @@ import "./Trader.sol";
 // Buys and sells a token in one eth_call, on the pool itself, without a router.
 //
 // TradeSimulator is sent as a call without recipient: its constructor trades and returns the records as code.
-// HolderTrader is installed at an account by a code override. Every attempt is undone by a revert that carries
+// HolderTrader and WalletTrader are installed at an account by a code override. Every attempt is undone by a revert that carries
 // its record, so that attempts do not influence one another.
 //
 // Strangers' code runs here: each call has a limit of gas, and at most REASON_BYTES of its answer are copied.
@@ -256,6 +256,33 @@ contract HolderTrader {
     function _return(bytes memory data) private pure {
         assembly {
             return(add(data, 32), mload(data))
+        }
+    }
+}
+
+/// Trades for the sender of the transaction, as a router does for a wallet. The token's storage is overridden so
+/// that this account may take the sender's tokens; the sender needs no code for it.
+contract WalletTrader is Trader {
+    /// Buy for the sender, and sell a part. Returns the record of purchase and of sale.
+    /// `times`: how much more than a small trade it is; `percent`: the part that is sold. A token could know the
+    /// amounts of the other trades.
+    function tradeForSender(Plan calldata plan, uint256 times, uint256 percent) external returns (bytes memory) {
+        (uint256 quotes, uint256 tokens) = Depth.measure(plan.market);
+        uint256 spend = Depth.smallPart(quotes, tokens) * times;
+        bytes memory data = abi.encodeCall(Trader.fund, (plan, spend));
+        Calls.run(address(this), address(this).balance, data, STEP_GAS + STEP_GAS);
+        Trade memory bought;
+        Trade memory sold;
+        _buy(plan.market, spend, msg.sender, bought);
+        if (bought.stage == STAGE_BOUGHT) {
+            sold.stage = STAGE_APPROVED;
+            uint256 amount = bought.received * percent / 100;
+            if (Calls.least(amount, bought.quoteIn) < MANY_UNITS) amount = bought.received;
+            _sell(plan.market, msg.sender, amount, 0, sold);
+        }
+        bytes memory records = abi.encodePacked(Calls.encode(bought), Calls.encode(sold));
+        assembly {
+            return(add(records, 32), mload(records))
         }
     }
 }

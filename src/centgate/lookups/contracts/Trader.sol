@@ -134,7 +134,7 @@ contract Trader {
         return abi.encode(out);
     }
 
-    function _buy(Market memory m, uint256 spend, address to, Trade memory t) private {
+    function _buy(Market memory m, uint256 spend, address to, Trade memory t) internal {
         t.stage = STAGE_FUNDED;
         t.quoteIn = Calls.least(spend, Calls.balance(m.quote, address(this)));
         if (t.quoteIn == 0) {
@@ -168,7 +168,7 @@ contract Trader {
         return true;
     }
 
-    function _sell(Market memory m, address from, uint256 amount, uint256 flags, Trade memory t) private {
+    function _sell(Market memory m, address from, uint256 amount, uint256 flags, Trade memory t) internal {
         t.amount = amount;
         uint256 before = Calls.balance(m.token, from);
         uint256 quotes = Calls.balance(m.quote, address(this));

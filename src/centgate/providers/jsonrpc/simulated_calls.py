@@ -35,6 +35,8 @@ class AccountState:
     code: bytes | None = field(default=None, repr=False)
     balance: int | None = None
     """Native coins, in wei."""
+    slots: Mapping[str, str] | None = None
+    """Storage slots with other values, each 0x and 64 digits; the others keep theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +164,14 @@ async def _read_coins(node: RpcNode, address: str) -> int | None:
         return None
 
 
-def _build_override(state: AccountState) -> dict[str, str]:
-    override: dict[str, str] = {}
+def _build_override(state: AccountState) -> dict[str, Any]:
+    override: dict[str, Any] = {}
     if state.code is not None:
         override["code"] = _encode_code(state.code)
     if state.balance is not None:
         override["balance"] = hex(state.balance)
+    if state.slots:
+        override["stateDiff"] = dict(state.slots)
     return override
 
 
