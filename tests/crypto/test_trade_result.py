@@ -130,14 +130,12 @@ def test_sender_that_cannot_sell_raises_doubt_without_holders():
 
 
 def test_sale_that_only_a_wallet_cannot_make_raises_doubt():
-    no_allowance = replace(NO_SALE, reason=bytes.fromhex("fad607ef"))
-
     verdicts = [
         summarise_trades(TradeProbes(POOL, PURCHASE, (SALE, SALE), wallet=(SALE, sale))).honeypot
-        for sale in (SALE, NO_SALE, no_allowance, None)
+        for sale in (SALE, NO_SALE, None)
     ]
 
-    assert verdicts == [False, None, False, False]
+    assert verdicts == [False, None, False]
 
 
 def test_tax_of_a_wallet_counts():

@@ -478,8 +478,31 @@ async def test_refused_trades_make_no_trap_of_a_token_that_refuses_code(
 async def test_node_without_access_lists_has_other_trades(market: ServedWorld, upstreams: FakeUpstreams):
     found, warnings = await simulate_without(market, upstreams, "tax on both", is_access_list)
 
-    assert (found.honeypot, found.buy_tax, found.sell_tax, warnings) == (False, 5, 10, [])
-    assert "wallet.sold" not in found.raw
+    assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10)
+    assert [each.partition(";")[0] for each in warnings] == [
+        "no trade in a wallet's own transaction could be made"
+    ]
+
+
+@pytest.mark.extended
+async def test_node_that_keeps_storage_has_other_trades(market: ServedWorld, upstreams: FakeUpstreams):
+    token, pool = market.token("plain")
+
+    def answer(request: RecordedRequest) -> tuple[int, Any]:
+        body: Any = request.body
+        for each in cast(list[Any], body if isinstance(body, list) else [body]):
+            for state in [state for overrides in each["params"][2:] for state in overrides.values()]:
+                state.pop("stateDiff", None)
+        return 200, forward_to_node(market.url, body)
+
+    upstreams.set_response_function("node", "/", answer, method="POST")
+    async with open_rpc(upstreams.url_of("node")) as rpc:
+        found = await simulate_on_chain(rpc, CHAIN_ID, token, [pool], [])
+
+    assert found.honeypot is False, found
+    assert any(
+        each.startswith("no trade in a wallet's own transaction could be made") for each in rpc.trace.warnings
+    )
 
 
 async def test_complete_simulation_has_no_warning(market: ServedWorld, upstreams: FakeUpstreams):

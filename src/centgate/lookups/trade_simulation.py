@@ -68,6 +68,8 @@ MAX_COINS = 10_000 * 10**18
 """Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
 PURCHASE_GAS, HOLDER_GAS = 25_000_000, 16_000_000
 """Gas of a call: enough for every attempt, and below the limits of public nodes."""
+MAX_ALLOWANCE_SLOTS = 4
+"""Slots of the token in which one allowance may be kept."""
 MAX_SPARE_GAS = 1_000_000
 """Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
@@ -174,7 +176,7 @@ class _NewAccountTrades:
     wallet: tuple[TradeRecord | None, TradeRecord | None] | None = None
     """In the first pool, of a sender without code whose tokens a router takes."""
     is_wallet_lost: bool = False
-    """True if `wallet` was asked for, and gave no result."""
+    """True if `wallet` would tell more, and could not be tried."""
 
     @property
     def has_sold(self) -> bool:
@@ -185,11 +187,11 @@ class _NewAccountTrades:
 
 @dataclass(frozen=True, slots=True)
 class _Allowance:
-    """Allowance of two random accounts, and the slot in which the token keeps it."""
+    """Allowance of two random accounts, and the slots in which the token keeps it."""
 
     owner: str
     spender: str
-    slot: str
+    slots: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +267,7 @@ class _TradeSimulation:
             )
         if trades.is_wallet_lost:
             warn(
-                "a trade in a wallet's own transaction gave no result; not checked on the chain: whether the "
+                "no trade in a wallet's own transaction could be made; not checked on the chain: whether the "
                 "token treats what wallets sell themselves in another way"
             )
         if trades.is_contract_lost:
@@ -369,9 +371,9 @@ class _TradeSimulation:
         )
 
     async def _find_allowance(self) -> _Allowance | None:
-        """Return where the token keeps an allowance of two random accounts; None if no node tells.
+        """Return where the token keeps an allowance of two random accounts; None if that is not known.
 
-        Reading it touches one slot that reading another allowance does not.
+        Reading it touches slots that reading another allowance does not, mostly one.
         """
         owner, spender = _random_address(), _random_address()
         reads = (
@@ -382,7 +384,7 @@ class _TradeSimulation:
         )
         own, other = (each if isinstance(each, frozenset) else frozenset[str]() for each in touched)
         slots = own - other
-        return _Allowance(owner, spender, *slots) if len(slots) == 1 else None
+        return _Allowance(owner, spender, slots) if 0 < len(slots) <= MAX_ALLOWANCE_SLOTS else None
 
     async def _trade_as_wallet(
         self, trades: _NewAccountTrades, allowance: _Allowance | None, price: int
@@ -391,8 +393,10 @@ class _TradeSimulation:
 
         Left out where nobody sold, which says enough.
         """
-        if allowance is None or not trades.has_sold:
+        if not trades.has_sold:
             return trades
+        if allowance is None:
+            return replace(trades, is_wallet_lost=True)
         first = trades.purchases[0]
         # amounts that no other trade has; no larger ones where a limit may be what refuses them
         times = _RANDOM.randint(4, 9) if first and first.large and first.large.has_sold else 1
@@ -402,12 +406,14 @@ class _TradeSimulation:
         overrides = {
             allowance.owner: AccountState(balance=gas * price + _wallet_coins()),
             allowance.spender: AccountState(_wallet_trader_code(), MAX_COINS),
-            self.token: AccountState(slots={allowance.slot: _UNLIMITED}),
+            self.token: AccountState(slots=dict.fromkeys(allowance.slots, _UNLIMITED)),
         }
         call = SimulatedCall(data, gas, allowance.spender, allowance.owner, 0, price, overrides)
         (outcome,) = await self._run_calls([call])
         wallet = _parse(parse_purchase_and_sale, outcome)
-        return replace(trades, wallet=wallet, is_wallet_lost=wallet is None)
+        if wallet is None or (wallet[1] is not None and wallet[1].lacks_allowance):
+            return replace(trades, is_wallet_lost=True)
+        return replace(trades, wallet=wallet)
 
     async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
         """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""

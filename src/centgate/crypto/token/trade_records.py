@@ -19,6 +19,8 @@ MAX_POOL_COST = 0.3
 """Share of a round trip that fees, a pool's price, and a token's sale of collected fees may cost."""
 MIN_HOLDING = 10**-5
 """Part of the pool's tokens from which a holding counts: strangers make holders of less for little money."""
+_APPROVAL_IGNORED: Final = bytes.fromhex("fad607ef")
+"""ApprovalIgnored(), the simulator's reason."""
 _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""
 
@@ -93,6 +95,11 @@ class TradeRecord:
             if failure.code == "nothing_arrived" and not self.left
             else failure
         )
+
+    @property
+    def lacks_allowance(self) -> bool:
+        """True if the seller's approval, or what stands for it, had no effect."""
+        return self.reason.startswith(_APPROVAL_IGNORED)
 
     def priced_by(self, purchase: TradeRecord | None) -> TradeRecord:
         """Return a sale with the price of a purchase of another account."""

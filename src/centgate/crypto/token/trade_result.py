@@ -108,14 +108,9 @@ class TradeProbes:
 
     @property
     def unsold_by_wallet(self) -> TradeRecord | None:
-        """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none.
-
-        Not one without an allowance: the token may keep those where the override did not reach them.
-        """
-        bought, sold = self.wallet or (None, None)
-        if bought is None or sold is None or not bought.has_bought or sold.has_sold:
-            return None
-        return None if sold.failure.code == "no_allowance" else sold
+        """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none."""
+        sold = self.wallet[1] if self.wallet else None
+        return None if sold is None or sold.has_sold else sold
 
     @property
     def is_holding_limited(self) -> bool:
