@@ -138,6 +138,18 @@ def test_sale_that_only_a_wallet_cannot_make_raises_doubt():
     assert verdicts == [False, None, False]
 
 
+def test_wallet_that_loses_more_than_it_sells_raises_doubt_unless_holders_do():
+    taken = replace(SALE, amount=500)
+    holder = replace(build_holder(1, SALE), drained=True)
+
+    verdicts = [
+        summarise_trades(TradeProbes(POOL, PURCHASE, (SALE, SALE), holders, wallet=(SALE, taken)))
+        for holders in ([], [holder])
+    ]
+
+    assert [(each.honeypot, each.sell_tax) for each in verdicts] == [(None, 0), (False, 0)]
+
+
 def test_tax_of_a_wallet_counts():
     taxed = replace(SALE, pair_in=SALE.left * 3 // 5)
 

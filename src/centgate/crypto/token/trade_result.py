@@ -59,7 +59,8 @@ CODE_UNTRIED = (
 )
 DETECTED = "new accounts can sell only in a transaction that no wallet can send, as simulations are"
 WALLET_FAILS = (
-    "new accounts can sell, but not by a router in a wallet's own transaction, which is how people sell"
+    "new accounts can sell, but in a wallet's own transaction, as people sell, a router cannot, or takes more"
+    " than it sells"
 )
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
@@ -107,10 +108,15 @@ class TradeProbes:
         return self.origin is not None and self.origin[1] is not None and self.origin[1].has_sold
 
     @property
-    def unsold_by_wallet(self) -> TradeRecord | None:
-        """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none."""
+    def failed_by_wallet(self) -> TradeRecord | None:
+        """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none.
+
+        One that took more than was sold counts as such, unless holders show that all sales do.
+        """
         sold = self.wallet[1] if self.wallet else None
-        return None if sold is None or sold.has_sold else sold
+        if sold is None or (sold.has_sold and not sold.is_siphoned):
+            return None
+        return None if sold.has_sold and any(each.is_siphoned for each in self.tested) else sold
 
     @property
     def is_holding_limited(self) -> bool:
@@ -236,8 +242,8 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
         return _TradeVerdict(None, HOLDERS_DO_NOT_SEND, is_tax_known=False)
     if probes.hides_from_wallets:
         return _TradeVerdict(None, CODE_REFUSED, _failure_of(probes), is_tax_known=False)
-    if (unsold := probes.unsold_by_wallet) is not None:
-        return _TradeVerdict(None, WALLET_FAILS, unsold.failure, is_tax_known=unsold.stage == SOLD)
+    if (failed := probes.failed_by_wallet) is not None:
+        return _TradeVerdict(None, WALLET_FAILS, failed.failure, is_tax_known=failed.stage == SOLD)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)
@@ -356,6 +362,8 @@ class _Taxes:
         records = [purchase.small, purchase.large] if purchase else []
         bought, sold = probes.origin or (None, None)
         by_wallet = probes.wallet[1] if probes.wallet else None
+        if by_wallet is not None and by_wallet.is_siphoned:
+            by_wallet = None  # only a sale of everything would say what it costs
         sales = [record for record in [*records, sold, by_wallet] if record is not None]
         if purchase is not None and purchase.other_way is not None and probes.pool.kind in _TAXLESS_KINDS:
             sales.append(purchase.other_way)
