@@ -53,6 +53,20 @@ UNCOUNTED = ROUNDS // 4
 ALIAS_DIGITS = 8
 """Hexadecimal digits at the end of the token's address in which the tokens of the runs differ."""
 _ALIAS_NUMBERS = itertools.count(1)
+
+
+class RandomDigits:
+    """Stands for `secrets.token_hex`: other digits at each call of a run, and the same ones in each run."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, size: int | None = None) -> str:
+        self.calls += 1
+        return f"{self.calls:02x}" * (size or 32)
+
+
+RANDOM_DIGITS = RandomDigits()
 V4_POOL, V4_NO_POOL = re.compile(b"c815641c[0-9a-f]{64}"), b"c815641c" + b"0" * 64
 """Calls of getSlot0(bytes32): the id of a v4 pool is a hash of the token's address. There is no such pool."""
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
@@ -69,8 +83,9 @@ ANALYSIS = dict.fromkeys(("is_proxy", "is_mintable", "hidden_owner", "is_honeypo
 def main() -> None:
     """Measure each combination of sources and print a line."""
     configure_logging("critical")
-    # no response to a random sender could be replayed
-    secrets.token_hex, secrets.randbelow = lambda size: "c7" * (size or 32), lambda limit: limit // 2
+    # no response to a random request could be replayed
+    secrets.token_hex, secrets.randbelow = RANDOM_DIGITS, lambda limit: limit // 2
+    secrets.SystemRandom.randint = lambda _self, a, b: (a + b) // 2
     code_kind: CodeKind = "shared" if sys.argv[1:] == ["shared"] else "fresh"
     with start_sources(code_kind) as (url, token):
         node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=f"{url}/node")}
@@ -109,6 +124,7 @@ async def measure_service(
             request = TokenRiskRequest.model_construct(
                 chain=None, chain_id=chain_id, token_address=rename_token(token)
             )
+            RANDOM_DIGITS.calls = 0
             cpu, wall = time.process_time(), time.perf_counter()
             # the first responses are not recorded yet, and on a busy machine the EVM takes too long
             with suppress(ProviderFailure) if run < UNCOUNTED else nullcontext():
