@@ -66,6 +66,11 @@ class RandomDigits:
         return f"{self.calls:02x}" * (size or 32)
 
 
+def choose_middle(self: object, a: int, b: int) -> int:
+    """Stand for `SystemRandom.randint`."""
+    return (a + b) // 2
+
+
 RANDOM_DIGITS = RandomDigits()
 V4_POOL, V4_NO_POOL = re.compile(b"c815641c[0-9a-f]{64}"), b"c815641c" + b"0" * 64
 """Calls of getSlot0(bytes32): the id of a v4 pool is a hash of the token's address. There is no such pool."""
@@ -85,7 +90,7 @@ def main() -> None:
     configure_logging("critical")
     # no response to a random request could be replayed
     secrets.token_hex, secrets.randbelow = RANDOM_DIGITS, lambda limit: limit // 2
-    secrets.SystemRandom.randint = lambda _self, a, b: (a + b) // 2
+    secrets.SystemRandom.randint = choose_middle
     code_kind: CodeKind = "shared" if sys.argv[1:] == ["shared"] else "fresh"
     with start_sources(code_kind) as (url, token):
         node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=f"{url}/node")}

@@ -147,9 +147,10 @@ TOKEN_LIMITS = (
     "One trade is made as people make it: a wallet without code sends the transaction, a router takes its "
     "tokens by an allowance that is set in the token's storage, and the amounts are random. It needs a "
     "node that lists the storage which a call touches (`eth_createAccessList`), and a token that keeps "
-    "each allowance in a slot of its own. Elsewhere a token that refuses a router for wallets only, or "
-    "taxes only what wallets sell themselves, is not found; nowhere is one that turns an unlimited "
-    "approval into a trap in a later block.",
+    "each allowance in a slot of its own; a warning tells where it was not made. Not found are tokens "
+    "that treat wallets' own sales in another way only after the block of their purchase, only after a "
+    "call of `approve`, or only with allowances other than the largest number, and those that turn an "
+    "unlimited approval into a trap in a later block.",
     "A sell tax is what the seller loses: what does not reach the pool, and what the pool pays less than it "
     "took for the same tokens, above 30 % for fees, its price, and a sale of collected fees within the sale.",
     "Where new accounts cannot sell, at least three holders must be able to, and at least half of those "

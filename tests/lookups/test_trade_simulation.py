@@ -28,7 +28,7 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
 from centgate.crypto.token.chain_pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
-from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED
+from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED, WALLET_FAILS
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
@@ -46,8 +46,8 @@ ESSENTIAL = {"tax on both", "pause between trades", "revert on sale", "blocked a
 """Cases of `make test`: each needs another part of the rules."""
 SELL_TOKENS = "0x9b4db972"
 """Selector of a sale at a holder."""
-TRADE_FOR_SENDER = "0xe7e3c51d"
-"""Selector of the trades of a wallet in its own transaction."""
+TRADE_FOR = "0xd5e38bd2"
+"""Selector of the trades of a wallet."""
 BUY_AND_SELL = "0xbf553a3c"
 """Selector of the trades of the transaction's sender."""
 TRANSFER = "0xa9059cbb"
@@ -268,6 +268,15 @@ async def test_sender_counts_in_pool_behind_one_without_purchase(market: ServedW
 
 
 @pytest.mark.extended
+async def test_wallet_trades_in_pool_behind_one_without_purchase(market: ServedWorld):
+    token, pool = market.token("tax on wallets' own sales")
+
+    found = await simulate(market.url, token, [replace(pool, address=NO_POOL), pool])
+
+    assert (found.honeypot, found.explanation) == (None, WALLET_FAILS), found
+
+
+@pytest.mark.extended
 async def test_holders_of_dust_prove_nothing(market: ServedWorld):
     world = market.world
     token = world.deploy("Plain")
@@ -340,8 +349,8 @@ def is_trade_of_sender(request: dict[str, Any]) -> bool:
 
 
 def is_trade_of_wallet(request: dict[str, Any]) -> bool:
-    """True for trades of a wallet without code in its own transaction."""
-    return request["method"] == "eth_call" and request["params"][0]["data"].startswith(TRADE_FOR_SENDER)
+    """True for trades of a wallet by a router."""
+    return request["method"] == "eth_call" and request["params"][0]["data"].startswith(TRADE_FOR)
 
 
 def is_access_list(request: dict[str, Any]) -> bool:

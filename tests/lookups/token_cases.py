@@ -67,6 +67,7 @@ CASES: tuple[TokenCase, ...] = (
     _build_sellable("rebasing", "Rebasing", later="rebase"),
     # the pool has half of the supply, and passes its share of the fee on to the seller
     _build_sellable("reflection", "Reflection", buy_tax=2, sell_tax=1, transfer_tax=2),
+    _build_sellable("allowance with a flag", "FrozenAllowance"),
     _build_sellable("no return values", "NoReturnValue"),
     _build_sellable("fees sold into the pair", "SwapBack", buy_tax=5, sell_tax=5),
     _build_sellable("switch, before", "FeeSwitch"),
@@ -139,6 +140,14 @@ CASES: tuple[TokenCase, ...] = (
     _build_sellable(
         "tax on amounts that simulations do not sell",
         "TaxOnOtherAmounts",
+        honest=False,
+        honeypot=None,
+        sell_tax=99,
+        explanation="a wallet's own transaction",
+    ),
+    _build_sellable(
+        "tax on wallets' own sales with little gas",
+        "TaxWithLittleGas",
         honest=False,
         honeypot=None,
         sell_tax=99,

@@ -68,8 +68,6 @@ MAX_COINS = 10_000 * 10**18
 """Native coins for a simulated trade, in wei, at most; the simulator spends one percent of the pool."""
 PURCHASE_GAS, HOLDER_GAS = 25_000_000, 16_000_000
 """Gas of a call: enough for every attempt, and below the limits of public nodes."""
-MAX_ALLOWANCE_SLOTS = 4
-"""Slots of the token in which one allowance may be kept."""
 MAX_SPARE_GAS = 1_000_000
 """Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
@@ -101,9 +99,11 @@ _SELL_TOKENS = bytes.fromhex("9b4db972")
 """sellTokens((uint256,address,address,address,uint256,int256,address))"""
 _BUY_AND_SELL = bytes.fromhex("bf553a3c")
 """buyAndSell(((uint256,address,address,address,uint256,int256,address),address,address,address))"""
-_TRADE_FOR_SENDER = bytes.fromhex("e7e3c51d")
-"""tradeForSender(((uint256,address,address,address,uint256,int256,address),address,address,address),uint256,
-uint256)"""
+_TRADE_FOR = bytes.fromhex("d5e38bd2")
+"""tradeFor(address,((uint256,address,address,address,uint256,int256,address),address,address,address),uint256,
+uint256,uint256)"""
+_GAS_SHIFT = 32
+"""Bits of the simulator's flags above which they tell the gas for a transfer of the token."""
 _UNLIMITED = "0x" + "f" * 64
 """Word of an allowance without limit."""
 _DELEGATION = bytes.fromhex("ef0100")
@@ -174,24 +174,29 @@ class _NewAccountTrades:
     as_wallet: bool = True
     """False if a contract sent the transactions, or they were free: no wallet sends such."""
     wallet: tuple[TradeRecord | None, TradeRecord | None] | None = None
-    """In the first pool, of a sender without code whose tokens a router takes."""
+    """Of a sender without code whose tokens a router takes, in the first pool where new accounts can buy."""
     is_wallet_lost: bool = False
     """True if `wallet` would tell more, and could not be tried."""
 
     @property
+    def deepest(self) -> int:
+        """Position of the first pool where new accounts can buy; 0 if there is none."""
+        return next((number for number, each in enumerate(self.purchases) if each and each.has_bought), 0)
+
+    @property
     def has_sold(self) -> bool:
-        """True if somebody could sell in the first pool."""
-        first, (_, sold) = self.purchases[0], self.origin or (None, None)
+        """True if a new account or the sender could sell."""
+        first, (_, sold) = self.purchases[self.deepest], self.origin or (None, None)
         return (first is not None and first.has_sold) or (sold is not None and sold.has_sold)
 
 
 @dataclass(frozen=True, slots=True)
 class _Allowance:
-    """Allowance of two random accounts, and the slots in which the token keeps it."""
+    """Allowance of two random accounts, and the slot in which the token keeps it."""
 
     owner: str
     spender: str
-    slots: frozenset[str]
+    slot: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +299,7 @@ class _TradeSimulation:
         is_pair = self.pools[0].kind == "v2"
         priced = [each.priced_by(first.small if first else None, is_pair=is_pair) for each in holders]
         simulations: list[Simulation] = []
-        deepest = next((number for number, each in enumerate(purchases) if each and each.has_bought), 0)
+        deepest = trades.deepest
 
         def judge(number: int) -> Simulation:
             counts = number <= deepest
@@ -373,7 +378,8 @@ class _TradeSimulation:
     async def _find_allowance(self) -> _Allowance | None:
         """Return where the token keeps an allowance of two random accounts; None if that is not known.
 
-        Reading it touches slots that reading another allowance does not, mostly one.
+        Reading it touches one slot that reading another allowance does not. If there were several, a token
+        could tell by one of them that it is simulated.
         """
         owner, spender = _random_address(), _random_address()
         reads = (
@@ -384,7 +390,7 @@ class _TradeSimulation:
         )
         own, other = (each if isinstance(each, frozenset) else frozenset[str]() for each in touched)
         slots = own - other
-        return _Allowance(owner, spender, slots) if 0 < len(slots) <= MAX_ALLOWANCE_SLOTS else None
+        return _Allowance(owner, spender, *slots) if len(slots) == 1 else None
 
     async def _trade_as_wallet(
         self, trades: _NewAccountTrades, allowance: _Allowance | None, price: int
@@ -395,25 +401,50 @@ class _TradeSimulation:
         """
         if not trades.has_sold:
             return trades
+        is_lost = replace(trades, is_wallet_lost=True)
         if allowance is None:
-            return replace(trades, is_wallet_lost=True)
-        first = trades.purchases[0]
+            return is_lost
+        first = trades.purchases[trades.deepest]
         # amounts that no other trade has; no larger ones where a limit may be what refuses them
         times = _RANDOM.randint(4, 9) if first and first.large and first.large.has_sold else 1
-        amounts = times.to_bytes(32, "big") + _RANDOM.randint(45, 90).to_bytes(32, "big")
-        data = _TRADE_FOR_SENDER + self._encode_plan(self.pools[0]) + amounts
+        # twice the gas that the sale needs: a token may know a simulation by ample gas
+        flags = 2 * first.small.gas_used << _GAS_SHIFT if first and first.small and first.has_sold else 0
+        trade = partial(self._wallet_call, self.pools[trades.deepest], allowance, price, flags)
+        wallet = await self._run_trade(trade(allowance.owner, times, _RANDOM.randint(45, 90)))
+        if wallet is None or wallet[1] is None or wallet[1].lacks_allowance:
+            return is_lost
+        if not wallet[1].has_sold:
+            # the override itself may be why, as where a slot has more than the allowance
+            other = await self._run_trade(trade(_random_address(), 1, 100))
+            if other is None or other[1] is None or not other[1].has_sold:
+                return is_lost
+        return replace(trades, wallet=wallet)
+
+    def _wallet_call(
+        self,
+        pool: PoolKey,
+        allowance: _Allowance,
+        price: int,
+        flags: int,
+        sender: str,
+        times: int,
+        percent: int,
+    ) -> SimulatedCall:
+        """Return a trade for the owner of an allowance, sent by this account or another one."""
+        numbers = b"".join(each.to_bytes(32, "big") for each in (times, percent, flags))
+        data = _TRADE_FOR + _address_word(allowance.owner) + self._encode_plan(pool) + numbers
         gas = HOLDER_GAS + secrets.randbelow(MAX_SPARE_GAS)
         overrides = {
-            allowance.owner: AccountState(balance=gas * price + _wallet_coins()),
+            sender: AccountState(balance=gas * price + _wallet_coins()),
             allowance.spender: AccountState(_wallet_trader_code(), MAX_COINS),
-            self.token: AccountState(slots=dict.fromkeys(allowance.slots, _UNLIMITED)),
+            self.token: AccountState(slots={allowance.slot: _UNLIMITED}),
         }
-        call = SimulatedCall(data, gas, allowance.spender, allowance.owner, 0, price, overrides)
+        return SimulatedCall(data, gas, allowance.spender, sender, 0, price, overrides)
+
+    async def _run_trade(self, call: SimulatedCall) -> tuple[TradeRecord | None, TradeRecord | None] | None:
+        """Run a call that buys and sells; return both records, None without a result."""
         (outcome,) = await self._run_calls([call])
-        wallet = _parse(parse_purchase_and_sale, outcome)
-        if wallet is None or (wallet[1] is not None and wallet[1].lacks_allowance):
-            return replace(trades, is_wallet_lost=True)
-        return replace(trades, wallet=wallet)
+        return _parse(parse_purchase_and_sale, outcome)
 
     async def _run_calls(self, calls: Sequence[SimulatedCall]) -> list[CallOutcome | None]:
         """Run calls together, or each by itself if a node refuses one; None for those that it refuses."""

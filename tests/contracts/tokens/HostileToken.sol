@@ -63,7 +63,9 @@ contract HostileToken {
         CodelessForOthers,
         TaxOnOwnSales,
         NoRoutersForWallets,
-        TaxOnOtherAmounts
+        TaxOnOtherAmounts,
+        TaxWithLittleGas,
+        FrozenAllowance
     }
 
     string public constant name = "Hostile";
@@ -132,12 +134,17 @@ contract HostileToken {
     }
 
     function allowance(address holder, address spender) external view returns (uint256) {
-        return allowances[holder][spender];
+        return allowances[holder][spender] & ~_frozenBit();
+    }
+
+    /// Bit of an allowance that freezes it, as some tokens pack a flag beside the amount.
+    function _frozenBit() private view returns (uint256) {
+        return kind == Kind.FrozenAllowance ? 1 << 255 : 0;
     }
 
     function approve(address spender, uint256 amount) external returns (bool) {
         if (kind == Kind.ApprovesListed) require(msg.sender == owner || isListed[spender], "unknown spender");
-        if (kind != Kind.ApproveIgnored) allowances[msg.sender][spender] = amount;
+        if (kind != Kind.ApproveIgnored) allowances[msg.sender][spender] = amount & ~_frozenBit();
         if (kind == Kind.ApproveTrap && msg.sender != owner) isBlocked[msg.sender] = true;
         bool isUnlimited = amount == type(uint256).max && msg.sender != owner;
         if (kind == Kind.UnlimitedTrap && isUnlimited) isBlocked[msg.sender] = true;
@@ -151,6 +158,7 @@ contract HostileToken {
 
     function transferFrom(address from, address to, uint256 amount) external returns (bool) {
         require(allowances[from][msg.sender] >= amount, "ERC20: insufficient allowance");
+        require(allowances[from][msg.sender] & _frozenBit() == 0, "frozen");
         if (kind == Kind.AmpleGas && isPool[to] && from != owner) require(gasleft() > 3_000_000);
         allowances[from][msg.sender] -= amount;
         return _transfer(from, to, amount) && _answer();
@@ -245,6 +253,7 @@ contract HostileToken {
         if (kind == Kind.SwapBack && (buys || sells)) percent = 5;
         if (kind == Kind.AlmostAllTax && sells) percent = 95;
         if (kind == Kind.TaxOnOwnSales && sells && tx.origin == from && from.code.length == 0) percent = 99;
+        if (kind == Kind.TaxWithLittleGas && sells && tx.origin == from && gasleft() < 1_000_000) percent = 99;
         bool isSimulated = amount == balanceOf(from) || amount * 9000 <= balanceOf(pair);
         if (kind == Kind.TaxOnOtherAmounts && sells && !isSimulated) percent = 99;
         if (kind == Kind.LaterTax && sells && boughtAt[from] != block.number) percent = 19;

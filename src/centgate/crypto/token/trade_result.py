@@ -111,12 +111,18 @@ class TradeProbes:
     def failed_by_wallet(self) -> TradeRecord | None:
         """Failed sale of a wallet that sends it, and whose tokens a router takes; None if there is none.
 
-        One that took more than was sold counts as such, unless holders show that all sales do.
+        One that took everything instead of a part counts as such, unless holders show that all sales do.
         """
         sold = self.wallet[1] if self.wallet else None
-        if sold is None or (sold.has_sold and not sold.is_siphoned):
+        if sold is None or (sold.has_sold and not self.has_wallet_lost_all):
             return None
         return None if sold.has_sold and any(each.is_siphoned for each in self.tested) else sold
+
+    @property
+    def has_wallet_lost_all(self) -> bool:
+        """True if the sale of a part took everything that the wallet had."""
+        bought, sold = self.wallet or (None, None)
+        return bought is not None and sold is not None and sold.is_siphoned and sold.left >= bought.received
 
     @property
     def is_holding_limited(self) -> bool:
@@ -362,7 +368,7 @@ class _Taxes:
         records = [purchase.small, purchase.large] if purchase else []
         bought, sold = probes.origin or (None, None)
         by_wallet = probes.wallet[1] if probes.wallet else None
-        if by_wallet is not None and by_wallet.is_siphoned:
+        if probes.has_wallet_lost_all:
             by_wallet = None  # only a sale of everything would say what it costs
         sales = [record for record in [*records, sold, by_wallet] if record is not None]
         if purchase is not None and purchase.other_way is not None and probes.pool.kind in _TAXLESS_KINDS:

@@ -260,25 +260,30 @@ contract HolderTrader {
     }
 }
 
-/// Trades for the sender of the transaction, as a router does for a wallet. The token's storage is overridden so
-/// that this account may take the sender's tokens; the sender needs no code for it.
+/// Trades for a wallet, as a router does. The token's storage is overridden so that this account may take the
+/// wallet's tokens; the wallet needs no code for it, and can send the transaction itself.
 contract WalletTrader is Trader {
-    /// Buy for the sender, and sell a part. Returns the record of purchase and of sale.
+    /// Buy for a wallet, and sell a part. Returns the record of purchase and of sale.
     /// `times`: how much more than a small trade it is; `percent`: the part that is sold. A token could know the
-    /// amounts of the other trades.
-    function tradeForSender(Plan calldata plan, uint256 times, uint256 percent) external returns (bytes memory) {
+    /// amounts of the other trades. `flags` are those of the sale.
+    function tradeFor(address wallet, Plan calldata plan, uint256 times, uint256 percent, uint256 flags)
+        external
+        returns (bytes memory)
+    {
         (uint256 quotes, uint256 tokens) = Depth.measure(plan.market);
-        uint256 spend = Depth.smallPart(quotes, tokens) * times;
+        uint256 small = Depth.smallPart(quotes, tokens);
+        uint256 spend = small * times;
+        if (spend > quotes / LARGE_PART) spend = small;
         bytes memory data = abi.encodeCall(Trader.fund, (plan, spend));
         Calls.run(address(this), address(this).balance, data, STEP_GAS + STEP_GAS);
         Trade memory bought;
         Trade memory sold;
-        _buy(plan.market, spend, msg.sender, bought);
+        _buy(plan.market, spend, wallet, bought);
         if (bought.stage == STAGE_BOUGHT) {
             sold.stage = STAGE_APPROVED;
             uint256 amount = bought.received * percent / 100;
             if (Calls.least(amount, bought.quoteIn) < MANY_UNITS) amount = bought.received;
-            _sell(plan.market, msg.sender, amount, 0, sold);
+            _sell(plan.market, wallet, amount, flags, sold);
         }
         bytes memory records = abi.encodePacked(Calls.encode(bought), Calls.encode(sold));
         assembly {
