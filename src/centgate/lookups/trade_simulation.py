@@ -1,9 +1,9 @@
 """Simulate buying and selling a token on the chain's own pools, by calls to a node that change nothing.
 
 At most three rounds of requests: features of the node, the price of gas and the latest block, which a caller
-may have read before; trades of new accounts and, if no holder is known, the pool's recent buyers; sales of
-holders. More follow if a node refuses the transactions, a new account cannot sell, or holders cannot send or
-have no tokens left.
+may have read before; trades of new accounts, where the token keeps allowances and, if no holder is known, the
+pool's recent buyers; sales of holders, and a trade as a wallet makes it. More follow if a node refuses the
+transactions, a new account or the wallet cannot sell, or holders cannot send or have no tokens left.
 
 A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
 wallet: its sender is an account without code or history, with another address each time, which pays for its
