@@ -4,10 +4,9 @@ export UV_SYSTEM_CERTS := 1
 # without cached bytecode, each test worker and each server would compile everything again; `setup` compiles once
 unexport PYTHONDONTWRITEBYTECODE
 RUN := .venv/bin/
-CORES := $(shell nproc 2>/dev/null || echo 2)
 # tests wait for servers more than they compute
-WORKERS = $(shell expr 2 \* $(CORES))
-PYTEST = $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
+WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
+PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots social token clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
@@ -36,8 +35,6 @@ demo-crypto: setup ## Buy crypto verdicts on a development chain, without any th
 test: setup ## Run the fast tests: everything that matters once
 	$(PYTEST) -p no:schemathesis -m "not extended and not crash" --hypothesis-profile quick
 
-# a third of these wait for browsers, other processes or the end of a time limit
-test-all: WORKERS = $(shell expr 2 \* $(CORES) + 2)
 test-all: setup ## Run every test but the crash tests, and print the 40 slowest
 	$(PYTEST) -m "not crash" --durations=40
 
