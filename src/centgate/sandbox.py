@@ -86,19 +86,21 @@ class Sandbox:
         killed. Tasks wait for a process in the order of `FairQueue`, by the keys of `WORK_KEYS`.
         """
         async with self._queue.wait_turn(WORK_KEYS.get()):
+            pool = self._pool
             try:
                 pool = await self._start_pool()
                 future = pool.schedule(
                     _run_limited, args=(timeout, function, args, kwargs), timeout=timeout * MAX_SLOWDOWN
                 )
             except (RuntimeError, OSError) as error:
-                await self._replace_pool()
+                await self._replace_pool(pool)
                 raise ProcessNotStarted("no process could be started for it") from error
             try:
                 return await asyncio.wrap_future(future)
             except FutureTimeout:
                 raise TaskTimedOut(f"it took more than {timeout * MAX_SLOWDOWN:g} s") from None
             except BrokenExecutor as error:
+                await self._replace_pool(pool)
                 raise ProcessNotStarted("no process could be started for it") from error
             except (ProcessExpired, FutureCancelled, MemoryError) as error:
                 if isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGPROF:
@@ -126,10 +128,9 @@ class Sandbox:
                 self._started_pool = pool
         return self._pool
 
-    async def _replace_pool(self) -> None:
-        """Replace a pool that broke; it would not recover by itself."""
-        broken_pool = self._pool
-        if not self._closed:
+    async def _replace_pool(self, broken_pool: ProcessPool) -> None:
+        """Replace a pool that broke, unless another task did; it would not recover by itself."""
+        if not self._closed and self._pool is broken_pool:
             self._pool = self._create_pool()
             await _stop_pool(broken_pool)
 

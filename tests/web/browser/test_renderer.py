@@ -199,7 +199,7 @@ async def test_page_cannot_reach_forbidden_targets(
     take_private_requests(inside)
     site.released.clear()
 
-    rendered = await renderer.render(f"{site.url}attack", 3 * SECONDS)
+    rendered = await renderer.render(f"{site.url}attack", 6 * SECONDS)
 
     assert b"all tried" in rendered.html
     assert take_private_requests(inside) == ([], [])
@@ -214,7 +214,7 @@ async def test_same_attacks_reach_allowed_targets(
     renderer = create_renderer(site, inside)
     site.released.clear()
 
-    await renderer.render(f"{site.url}attack", 3 * SECONDS)
+    await renderer.render(f"{site.url}attack", 6 * SECONDS)
     await renderer.close()
 
     reached, packets = take_private_requests(inside)
@@ -361,7 +361,7 @@ async def test_endless_requests_end_page(renderer: Renderer, site: ScriptedSite)
     )
 
     with pytest.raises(FetchFailed) as failed:
-        await renderer.render(f"{site.url}asking", 3 * SECONDS)
+        await renderer.render(f"{site.url}asking", 6 * SECONDS)
     site.released.set()
 
     assert failed.value.reason == "too_large"
@@ -457,7 +457,7 @@ async def test_pages_wait_in_queue(renderer: Renderer, site: ScriptedSite) -> No
     site.pages["made"] = "next"
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(renderer.render(f"{site.url}made", 3 * SECONDS)) for _ in range(MAX_QUEUE)]
+        tasks = [group.create_task(renderer.render(f"{site.url}made", 6 * SECONDS)) for _ in range(MAX_QUEUE)]
 
     assert all(b"next" in task.result().html for task in tasks)
 
@@ -468,7 +468,7 @@ async def test_too_many_pages_are_refused(site: ScriptedSite, temporary: Path) -
     renderer = create_renderer(site)
 
     results = await asyncio.gather(
-        *(renderer.render(f"{site.url}made", 3 * SECONDS) for _ in range(MAX_QUEUE + 5)),
+        *(renderer.render(f"{site.url}made", 6 * SECONDS) for _ in range(MAX_QUEUE + 5)),
         return_exceptions=True,
     )
     await renderer.close()
@@ -548,7 +548,7 @@ async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Pat
     (folder,) = find_folders(temporary) - before
     assert find_processes(folder)
     site.connections.clear()
-    page = asyncio.ensure_future(renderer.render(f"{site.url}{path}", 3 * SECONDS))
+    page = asyncio.ensure_future(renderer.render(f"{site.url}{path}", 6 * SECONDS))
     assert await wait_until(lambda: path in site.connections and (path == "endless" or page.done()))
 
     await renderer.close()
