@@ -388,8 +388,8 @@ class _TradeSimulation:
         touched = await asyncio.gather(
             *(attempt(self.rpc.called_slots, self.chain_id, self.token, [data]) for data in reads)
         )
-        own, other = (each if isinstance(each, frozenset) else frozenset[str]() for each in touched)
-        slots = own - other
+        own, other = (each if isinstance(each, frozenset) else None for each in touched)
+        slots = own - other if own is not None and other is not None else ()
         return _Allowance(owner, spender, *slots) if len(slots) == 1 else None
 
     async def _trade_as_wallet(
