@@ -62,6 +62,8 @@ FAULTS: Mapping[Fault, tuple[int, str]] = {
     "text": (502, "provider_error"),
 }
 """Failures of an upstream, with the status and error code of a service that depends on it."""
+SHORT_TIMEOUT = 0.5
+"""Seconds that a provider waits for an upstream that never responds."""
 PAGE = "<!doctype html><html><title>Just a moment...</title></html>"
 P = TypeVar("P", bound=Provider)
 
@@ -122,7 +124,17 @@ class FakeUpstreams:
 
     def provider_settings(self, *names: str, **more: Any) -> dict[str, ProviderSettings]:
         """Return settings that replace these upstreams by the fake ones; `more` is set for each."""
-        return {name: ProviderSettings(url=self.url_of(name), **more) for name in names}
+        return {
+            name: ProviderSettings(url=self.url_of(name), **{**more, **self.time_limit(name)})
+            for name in names
+        }
+
+    def time_limit(self, name: str) -> dict[str, Any]:
+        """Return the `timeout` setting of an upstream that never responds; empty for any other.
+
+        The limit is short only for that upstream: on a busy machine another one may need longer.
+        """
+        return {"timeout": SHORT_TIMEOUT} if self.faults.get(name) == "timeout" else {}
 
     def answer(self, request: RecordedRequest) -> tuple[int, Any]:
         """Return the response set by the test; 404 in plain text otherwise."""

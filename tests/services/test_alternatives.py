@@ -207,11 +207,13 @@ def serve_alternatives(upstreams: FakeUpstreams) -> None:
 
 @pytest.fixture
 def deploy(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Deploy:
-    """Function that serves an API: `deploy(*names)` with keys for these, `**more` further settings."""
+    """Function that serves an API: `deploy(*names)` with keys and a timeout for these."""
 
-    def start(*keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = ()) -> httpx.Client:
+    def start(
+        *keyed: str, pinned: tuple[str, ...] = (), off: tuple[str, ...] = (), timeout: float = 8
+    ) -> httpx.Client:
         serve_alternatives(upstreams)
-        key = {"key": SecretStr("a-secret-key"), "timeout": 2.5}
+        key = {"key": SecretStr("a-secret-key"), "timeout": timeout}
         providers: Mapping[str, ProviderSettings] = {
             **upstreams.provider_settings("searxng", "packagedocs_pypi", "packagedocs_npm"),
             **upstreams.provider_settings(*keyed, **key),
@@ -315,7 +317,7 @@ def test_alternative_answers_if_primary_fails(
 def test_pinned_primary_has_no_fallback(
     case: Case, faults: tuple[Fault, ...], deploy: Deploy, upstreams: FakeUpstreams
 ) -> None:
-    client = deploy(case.primary, pinned=(f"{case.slug}={case.primary}",))
+    client = deploy(case.primary, pinned=(f"{case.slug}={case.primary}",), timeout=2.5)
 
     for fault in faults:
         upstreams.faults[case.primary] = fault

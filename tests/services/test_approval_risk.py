@@ -216,7 +216,6 @@ class Shop:
     upstreams: FakeUpstreams
     open: Callable[[], httpx.Client]
     node: Node
-    timeouts: dict[str, float] = field(default_factory=dict[str, float])
 
     def list_rows(self, *rows: Any, chain_id: int = 1, code: int = 1) -> None:
         """Let the index return these rows."""
@@ -224,10 +223,8 @@ class Shop:
         self.upstreams.set_response("goplus", f"/api/v2/token_approval_security/{chain_id}", body)
 
     def fail_source(self, name: str, fault: Fault) -> None:
-        """Let a source fail; its time limit is short only if it never answers."""
+        """Let a source fail."""
         self.upstreams.faults[name] = fault
-        if fault == "timeout":
-            self.timeouts[name] = 0.5
 
     def buy(self, chain_id: int = 1, **more: Any) -> httpx.Response:
         """Buy a response."""
@@ -247,16 +244,13 @@ def shop(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> Shop:
     made = Shop(upstreams, lambda: httpx.Client(), node)
 
     def start() -> httpx.Client:
-        quick: Body = {"timeout": made.timeouts["goplus"]} if "goplus" in made.timeouts else {}
         nodes = {f"rpc_{chain.id}": ProviderSettings(url=upstreams.url_of("rpc")) for chain in CHAINS}
-        slow = {"rpc": ProviderSettings(timeout=made.timeouts["rpc"])} if "rpc" in made.timeouts else {}
         return api(
             configure_providers(
                 settings,
-                upstreams.provider_settings("goplus", **quick)
-                | upstreams.provider_settings("defillama")
+                upstreams.provider_settings("goplus", "defillama")
                 | nodes
-                | slow,
+                | {"rpc": ProviderSettings(**upstreams.time_limit("rpc"))},
             )
         )
 

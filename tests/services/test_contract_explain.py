@@ -123,7 +123,6 @@ class World:
 
     def __init__(self, upstreams: FakeUpstreams, settings: Settings) -> None:
         self.upstreams, self.settings = upstreams, settings
-        self.timeout = 5.0
         self.node = Node()
         self.rows: dict[str, Body] = {}
         self.created: Body | None = None
@@ -167,12 +166,12 @@ class World:
         return 200, {"status": "1", "message": "OK", "result": [row]}
 
     def providers(self, *, key: bool = True, **more: ProviderSettings) -> dict[str, ProviderSettings]:
-        options = {"timeout": self.timeout, "per_minute": 10_000}
+        options = {"per_minute": 10_000}
         found = self.upstreams.provider_settings("sourcify", "blockscout", **options)
         found |= self.upstreams.provider_settings(
             "etherscan", key=SecretStr("secret") if key else None, **options
         )
-        found["rpc"] = ProviderSettings(timeout=self.timeout)
+        found["rpc"] = ProviderSettings(**self.upstreams.time_limit("rpc"))
         # each deployment would start a process for it
         found["bytecode"] = ProviderSettings(enabled=False)
         ids = [*(chain.id for chain in CHAINS), 84532]
@@ -183,9 +182,8 @@ class World:
         )
 
     def fail_sources(self, fault: Fault, *names: str) -> None:
-        """Let sources fail; timeouts are short."""
+        """Let sources fail."""
         self.upstreams.faults |= dict.fromkeys(names, fault)
-        self.timeout = 0.3 if fault == "timeout" else self.timeout
 
     def requests_of(self, name: str) -> int:
         return len(self.upstreams.requests_of(name))

@@ -156,7 +156,10 @@ def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> htt
     """An API with fake upstreams."""
     return api(
         configure_providers(
-            settings, upstreams.provider_settings("dexscreener", "geckoterminal", timeout=2.5) | NO_NODE
+            settings,
+            upstreams.provider_settings("dexscreener", timeout=2.5)  # one of the faults is no response
+            | upstreams.provider_settings("geckoterminal")
+            | NO_NODE,
         )
     )
 

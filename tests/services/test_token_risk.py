@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -47,6 +48,7 @@ SOME_FAULTS: tuple[Fault, ...] = ("timeout", "500", "429", "reset", "wrong types
 """Each fault is tested with each provider separately."""
 
 Body = dict[str, Any]
+OpenFailing = Callable[[str], httpx.Client]
 
 
 @pytest.fixture(autouse=True)
@@ -57,18 +59,18 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """An API with fake upstreams of its four sources."""
-    return api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=5)))
+    return api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES)))
 
 
 @pytest.fixture
-def faulty_client(
-    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
-) -> httpx.Client:
-    """A client of an API for the test of a fault, with a short timeout."""
-    timeout = 0.8 if fault == "timeout" else 5
-    return api(
-        configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES, timeout=timeout))
-    )
+def fail_source(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault) -> OpenFailing:
+    """Function that opens an API one of whose sources fails: `fail_source("goplus")`."""
+
+    def open_failing(name: str) -> httpx.Client:
+        upstreams.faults[name] = fault
+        return api(configure_providers(settings, NODES_OFF | upstreams.provider_settings(*NAMES)))
+
+    return open_failing
 
 
 class Market:
@@ -228,11 +230,10 @@ def test_chain_without_simulation_names_missing_checks(client: httpx.Client, ups
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-def test_flags_are_required(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
+def test_flags_are_required(fail_source: OpenFailing, upstreams: FakeUpstreams, fault: Fault):
     Market(upstreams)
-    upstreams.faults["goplus"] = fault
 
-    response = send_request(faulty_client)
+    response = send_request(fail_source("goplus"))
 
     assert (response.status_code, response.json()["error"]["code"]) == FAULTS[fault]
     assert response.json()["error"]["provider"] == "goplus"
@@ -249,11 +250,10 @@ def test_rate_limit_with_status_200_is_recognised(client: httpx.Client, upstream
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_flags_decide_without_simulation(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
+def test_flags_decide_without_simulation(fail_source: OpenFailing, upstreams: FakeUpstreams):
     Market(upstreams)
-    upstreams.faults["honeypotis"] = fault
 
-    envelope = buy_report(faulty_client)
+    envelope = buy_report(fail_source("honeypotis"))
 
     assert provider_statuses(envelope)["honeypotis"] in ("error", "timeout", "rate_limited")
     assert any("honeypot.is" in warning for warning in envelope["warnings"])
@@ -265,11 +265,10 @@ def test_flags_decide_without_simulation(faulty_client: httpx.Client, upstreams:
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
-def test_liquidity_comes_from_next_index(faulty_client: httpx.Client, upstreams: FakeUpstreams, fault: Fault):
+def test_liquidity_comes_from_next_index(fail_source: OpenFailing, upstreams: FakeUpstreams):
     Market(upstreams)
-    upstreams.faults["dexscreener"] = fault
 
-    envelope = buy_report(faulty_client)
+    envelope = buy_report(fail_source("dexscreener"))
 
     assert envelope["data"]["liquidity"]["source"] == "geckoterminal"
     assert envelope["data"]["liquidity"]["totalUsd"] == 300_000.5

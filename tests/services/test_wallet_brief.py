@@ -258,7 +258,7 @@ class Node:
         ]
 
 
-def configure_sources(upstreams: FakeUpstreams, settings: Settings, *names: str, **more: Any) -> Settings:
+def configure_sources(upstreams: FakeUpstreams, settings: Settings, *names: str) -> Settings:
     """Return settings with fake upstreams for these sources only; no others can be reached."""
     nodes = {
         f"rpc_{chain}": ProviderSettings(url="http://127.0.0.1:9", enabled="rpc" in names) for chain in SLUGS
@@ -272,19 +272,11 @@ def configure_sources(upstreams: FakeUpstreams, settings: Settings, *names: str,
         for name in ("alchemy", "blockscout", "defillama")
         if name not in names
     }
-    there = {
-        name: given
-        for name, given in upstreams.provider_settings(*names, **more).items()
-        if name != "alchemy"
-    }
+    there = upstreams.provider_settings(*names)
     if "alchemy" in names:
-        there["alchemy"] = ProviderSettings(url=upstreams.url_of("alchemy"), key=SecretStr(KEY), **more)
-    return configure_providers(settings, {**off, **there, **nodes, "rpc": ProviderSettings(**more)})
-
-
-def time_limits(fault: Fault) -> dict[str, float]:
-    """Return settings of providers: a short time limit only where one of them never answers."""
-    return {"timeout": 1.0} if fault == "timeout" else {}
+        there |= upstreams.provider_settings("alchemy", key=SecretStr(KEY))
+    there["rpc"] = ProviderSettings(**upstreams.time_limit("rpc"))
+    return configure_providers(settings, {**off, **there, **nodes})
 
 
 def buy_brief(client: httpx.Client, chain: int, wallet: str = WALLET) -> dict[str, Any]:
@@ -685,11 +677,7 @@ def test_failed_primary_is_replaced_by_next_source(
     Node(upstreams)
     serve_blockscout(upstreams, [blockscout_token(USDC[1], 5)])
     serve_prices(upstreams, {}, chain=SLUGS[1])
-    client = api(
-        configure_sources(
-            upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **time_limits(fault)
-        )
-    )
+    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama"))
 
     answer = buy_brief(client, 1)
 
@@ -727,7 +715,7 @@ def test_answer_works_without_prices(
 ) -> None:
     upstreams.faults["defillama"] = fault
     serve_alchemy(upstreams, {USDC[1]: 5})
-    client = api(configure_sources(upstreams, settings, "alchemy", "defillama", **time_limits(fault)))
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
     answer = buy_brief(client, 1)
 
@@ -743,11 +731,7 @@ def test_first_failure_is_reported_and_payment_stays_redeemable(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults |= {"alchemy": fault, "blockscout": "500", "rpc": "500"}
-    client = api(
-        configure_sources(
-            upstreams, settings, "alchemy", "blockscout", "rpc", "defillama", **time_limits(fault)
-        )
-    )
+    client = api(configure_sources(upstreams, settings, "alchemy", "blockscout", "rpc", "defillama"))
 
     response = send_paid(client, BRIEF, {"chainId": 1, "walletAddress": WALLET})
 
