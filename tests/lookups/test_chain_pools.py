@@ -416,6 +416,22 @@ async def test_pool_is_read_by_address(market: Market) -> None:
     assert pool.price_usd == pytest.approx(0.02)
 
 
+@pytest.mark.parametrize("lost", ["token0()", "token1()", "factory()", "fee()"])
+async def test_unread_pool_is_no_other_contract(market: Market, lost: str) -> None:
+    usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    address = market.exchanges.add_v3_pool({market.token: 10**6 * TOKEN, usdc: 20_000 * DOLLAR}).lower()
+    losses = iter([True])
+    market.node.lose_answers(lambda call, _answer: is_call_of(call, lost) and next(losses, False))
+
+    pool = await read_pool(market.rpc, market.chain_id, address)
+
+    assert pool.key.fee == 3000
+    assert list(losses) == []
+    market.node.lose_answers(lambda call, _answer: is_call_of(call, lost))
+    with pytest.raises(ProviderFailure, match="could not read"):
+        await read_pool(market.rpc, market.chain_id, address)
+
+
 @pytest.mark.extended
 async def test_other_address_is_no_pool(market: Market) -> None:
     for address in (market.token, "0x" + "12" * 20):

@@ -8,11 +8,11 @@ the usual fees and without hooks are looked up by the hash of their key.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import MAX_BASE_UNITS, as_clean_name
@@ -50,6 +50,8 @@ from centgate.lookups.erc20 import (
 from centgate.providers.rpc import ContractCall, Rpc
 from centgate.signing.evm import keccak
 
+T = TypeVar("T")
+
 NATIVE_CURRENCY = "0x" + "00" * 20
 """The native coin in a v4 pool."""
 IMPACT_USD = (100, 1_000, 10_000)
@@ -63,6 +65,8 @@ _MAX_V4_AMOUNT = 2**128 - 1
 _MAX_POOL_TERM = 2**23 - 1
 """Largest fee or tick spacing that every factory takes (uint24, int24): a larger one makes its call fail."""
 _WORD = 32
+_POOL_TERMS = {"v3": "fee()", "slipstream": "tickSpacing()", "solidly": "stable()"}
+"""Function of a pool that gives the term by which its factory finds it, by the kind of the exchange."""
 _DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hooks decide it."""
 
@@ -136,12 +140,13 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
 
     Raises NoData if it is no pool of a known exchange with a quote token, and ProviderFailure.
     """
-    reads = ("token0()", "token1()", "factory()", "fee()", "tickSpacing()", "stable()")
-    answers = await rpc.call_contracts(
-        chain_id, [ContractCall(address, function_selector(signature)) for signature in reads]
-    )
-    token0, token1, factory = (_parse_address(answer) for answer in answers[:3])
-    fee, spacing, stable = (_parse_term(answer) for answer in answers[3:])
+    reads = ("token0()", "token1()", "factory()", *_POOL_TERMS.values())
+    calls = [ContractCall(address, function_selector(signature)) for signature in reads]
+    answers = await rpc.call_contracts(chain_id, calls)
+    token0, token1, factory = [
+        await _confirm_answer(rpc, chain_id, call, answer, _parse_address, "what the pool says of itself")
+        for call, answer in zip(calls[:3], answers[:3], strict=True)
+    ]
     table = well_known_chain(chain_id)
     exchange = next(
         (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
@@ -151,6 +156,13 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     if exchange is None or quote is None or token0 is None or token1 is None:
         raise NoData(f"no pool of a known exchange against a token with a known price at {address}")
     token = token0 if quote.address == token1 else token1
+    terms = {
+        kind: await _confirm_answer(rpc, chain_id, call, answer, _parse_term, "the terms of the pool")
+        if kind == exchange.kind
+        else _parse_term(answer)
+        for kind, call, answer in zip(_POOL_TERMS, calls[3:], answers[3:], strict=True)
+    }
+    fee, spacing, stable = terms.values()
     key = PoolKey(
         POOL_KINDS[exchange.kind],
         address,
@@ -389,20 +401,37 @@ def _facts_calls(table: int, token: str) -> list[ContractCall]:
 
 
 async def _confirm_decimals(rpc: Rpc, chain_id: int, token: str, answer: bytes | None) -> int:
-    """Return the decimals of a token with pools, asked for once more if the answer is missing.
+    """Return the decimals of a token with pools.
 
-    Raises NoData if the token itself has no usable ones, and ProviderFailure if the node could not run the
-    call: that is no fact about the token, and nobody should pay for it.
+    Raises NoData if the token itself has no usable ones, and ProviderFailure if the node does not tell.
     """
-    decimals = decode_uint(answer)
-    if decimals is None:
-        outcome = await rpc.call_outcome(chain_id, decimals_call(token))
-        if not (outcome.succeeded or outcome.is_refusal):
-            raise rpc.invalid_response("could not read the decimals of the token")
-        decimals = decode_uint(outcome.data) if outcome.succeeded else None
+    decimals = await _confirm_answer(
+        rpc, chain_id, decimals_call(token), answer, decode_uint, "the decimals of the token"
+    )
     if decimals is None or decimals > MAX_TOKEN_DECIMALS:
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
     return decimals
+
+
+async def _confirm_answer(
+    rpc: Rpc,
+    chain_id: int,
+    call: ContractCall,
+    answer: bytes | None,
+    parse: Callable[[bytes | None], T | None],
+    subject: str,
+) -> T | None:
+    """Return a parsed answer, asked for once more if it is missing; None if the contract has none.
+
+    Raises ProviderFailure if the node could not run the call: that is no fact about the contract, and nobody
+    should pay for it.
+    """
+    if (parsed := parse(answer)) is not None:
+        return parsed
+    outcome = await rpc.call_outcome(chain_id, call)
+    if not (outcome.succeeded or outcome.is_refusal):
+        raise rpc.invalid_response(f"could not read {subject}")
+    return parse(outcome.data) if outcome.succeeded else None
 
 
 def _parse_facts(rpc: Rpc, table: int, decimals: int, answers: Sequence[bytes | None]) -> _TokenFacts:

@@ -66,7 +66,8 @@ class Store(Protocol):
     async def migrate(self) -> str | None:
         """Bring the schema up to date; returns the version it had, None for an empty database.
 
-        Raises SchemaMismatch for a schema that is newer than this program, BadAddress, JournalUnavailable.
+        Raises SchemaMismatch for a schema that is newer than this program, InvalidDatabaseUrl, and
+        JournalUnavailable.
         """
         ...
 
