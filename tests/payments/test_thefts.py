@@ -16,12 +16,19 @@ from tampering_proxy import forward_to_node, start_proxy
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import TOKEN_ADDRESS
+from centgate.payments import chain_client
 from centgate.settings import ProviderSettings, Settings
 
 Payload = dict[str, Any]
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
 OTHER = {"url": "https://example.com/"}
 JUNK = "0x" + "5a" * 66
+
+
+@pytest.fixture(autouse=True)
+def patient_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the block of each claim: without one, time decides, and these tests change it."""
+    monkeypatch.setattr(chain_client, "BLOCK_WAIT", 10)
 
 
 @pytest.fixture
