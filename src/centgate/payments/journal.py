@@ -258,8 +258,8 @@ class Journal:
         await self._update(claim, "settling", values, event)
         claim.facilitator, claim.presentations = facilitator, presentations
 
-    async def record_presentation(self, claim: Claim) -> None:
-        """Record a repeated submission, before it is made."""
+    async def record_resubmission(self, claim: Claim) -> None:
+        """Record that a payment is submitted once more, before it is."""
         await self._update(claim, "settling", {"presentations": claim.presentations + 1})
         claim.presentations += 1
 

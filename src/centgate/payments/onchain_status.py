@@ -51,16 +51,16 @@ class OnchainPayment:
     transaction: str
 
 
-OnchainStatus = OnchainPayment | Literal["unused", "expired_unsafe", "expired", "spent_unsafe", "spent"]
-"""`unused`: can still be settled; `expired`: can never be settled; `spent`: the nonce was used for anything
-but this payment after the claim.
+OnchainStatus = OnchainPayment | Literal["unspent", "expired_unsafe", "expired", "spent_unsafe", "spent"]
+"""`unspent`: the nonce can still be used; `expired`: it never was, and cannot be any more; `spent`: it was
+used for anything but this payment after the claim.
 
 `_unsafe`: provisional, from blocks that may still be reorganised.
 """
 
 
 TransactionStatus = Literal["succeeded", "reverted", "unknown"]
-"""`reverted`: and the nonce was unused after its block. `unknown`: no evidence for this payment."""
+"""`reverted`: and the nonce was unspent after its block. `unknown`: no evidence for this payment."""
 
 
 async def read_payment_status(
@@ -73,7 +73,7 @@ async def read_payment_status(
         if query.claim_block is not None and number < query.claim_block:
             raise ChainUnreachable("the node has not reached the block of the claim")
         if parse_quantity(latest["timestamp"]) < query.valid_before:
-            return "unused"
+            return "unspent"
         return await _expiry_status(node, query, number)
     used.append("spent_unsafe")
     first = await _first_block(node, query, number)
@@ -113,7 +113,7 @@ async def find_payment(node: PaymentNode, query: PaymentQuery, last: int) -> Onc
 
 
 async def _expiry_status(node: PaymentNode, query: PaymentQuery, latest: int) -> OnchainStatus:
-    """Return `expired` if the nonce is unused in a safe block past the end of the authorization."""
+    """Return `expired` if the nonce is unspent in a safe block past the end of the authorization."""
     safe = await node.read_safe_block(latest)
     if parse_quantity(safe["timestamp"]) < query.valid_before or await _is_used(
         node, query.key, safe["number"]

@@ -2,8 +2,8 @@
 
 A payment is settled by a facilitator; the second gets it only if it surely never reached the first
 (decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide. If they
-show the nonce unused or give no usable answer, an attempt to resolve it submits the same bytes again, to the
-facilitator that has the payment (decision 2); `_find_outcome` names the exception.
+show the nonce unspent or give no usable answer, an attempt to resolve it submits the same bytes again, to the
+facilitator that has the payment (decision 2); `_find_outcome_by_status` names the exception.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from centgate.signing.evm import to_checksum_address
 
 _NO_ONE = "0x" + "0" * 39 + "1"
 """Payee and token of terms whose own are replaced by those of a payment."""
-_CONFIRM_REFUSAL = ("unused", "expired_unsafe", "expired")
+_CONFIRM_REFUSAL = ("unspent", "expired_unsafe", "expired")
 """On-chain statuses with which a refusal is believed: the nonce has not been used."""
 
 
@@ -116,10 +116,8 @@ class Settler:
         """Return the outcome of an earlier, unresolved attempt: from the chain, or from the facilitator.
 
         A used nonce, or an authorization that has expired, is decided by the chain alone, and stays open
-        until a safe block shows it. The same bytes are submitted again, to the facilitator that may have
-        them, if the nodes show the nonce unused, or if they give no usable answer. Exception: if they show it
-        unused after a single submission for which the facilitator named a transaction, that transaction may
-        still be mined; if it was reverted, the payment is refused. Never returns SettlementNotSent.
+        until a safe block shows it. If the nodes show the nonce unspent, or give no usable answer, the same
+        bytes are submitted again, to the facilitator that may have them. Never returns SettlementNotSent.
         """
         cause: OpenCause = "not_final"
         try:
@@ -132,7 +130,12 @@ class Settler:
         return replace(result, open_cause=cause) if isinstance(result, SettlementUnknown) else result
 
     async def _find_outcome_by_status(self, claim: Claim, status: OnchainStatus | None) -> SettlementOutcome:
-        if status == "unused" and claim.transaction and claim.presentations == 1:
+        """Return the outcome for an on-chain status, None if the nodes gave no usable one.
+
+        While the nonce is unspent, nothing is submitted beside the transaction of a single submission: the
+        payment is refused if that was reverted, else it stays open, since it may still be mined.
+        """
+        if status == "unspent" and claim.transaction and claim.presentations == 1:
             try:
                 is_reverted = await self._is_reverted(claim)
             except ChainUnreachable:
@@ -140,7 +143,7 @@ class Settler:
             if is_reverted:
                 return SettlementRefused(REVERTED)
             return _unknown_outcome("the transaction that the facilitator named is not mined yet")
-        if status in (None, "unused"):
+        if status in (None, "unspent"):
             return await self._resubmit(claim)
         return _outcome_from_chain(status, claim)
 
@@ -157,8 +160,8 @@ class Settler:
         client = self.facilitators.find(claim.facilitator)
         if client is None:
             return _missing_facilitator()
-        await self.journal.record_presentation(claim)
-        result = await self._present(client, payment)
+        await self.journal.record_resubmission(claim)
+        result = await self._submit(client, payment)
         self.facilitators.report(result)
         match result:
             case SettlementRefused(reason):
@@ -175,7 +178,7 @@ class Settler:
         transfer: of a proxy that repeated the request, or of the facilitator's own transaction. The chain is
         checked before it is accepted.
         """
-        result = await self._present_new(payment, claim)
+        result = await self._submit_new(payment, claim)
         match result:
             case SettlementRefused(_, "chain_state" | "other_facilitator"):
                 return await self._check_refusal(claim, result)
@@ -186,10 +189,10 @@ class Settler:
                 return result
 
     async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
-        """Return the refusal if the nodes show the nonce unused, or if none responds.
+        """Return the refusal if the nodes show the nonce unspent, or if none responds.
 
         If another facilitator may have sent the payment, its transaction may be mined later: then only nodes
-        that agree on an authorization that expired unused prove the refusal.
+        that agree on an authorization that expired unspent prove the refusal.
         """
         try:
             status = await self._payment_status(claim, TIMEOUT)
@@ -210,12 +213,14 @@ class Settler:
         """Return the on-chain outcome of a first submission that was refused but may have been sent."""
         try:
             status = await self._payment_status(claim, TIMEOUT)
-            if status in ("unused", "expired_unsafe") and await self._is_reverted(claim):
+            if status in ("unspent", "expired_unsafe") and await self._is_reverted(claim):
                 return SettlementRefused(unresolved.reason or REVERTED)
         except ChainUnreachable:
             return unresolved
         return (
-            unresolved if status in (None, "unused", "expired_unsafe") else _outcome_from_chain(status, claim)
+            unresolved
+            if status in (None, "unspent", "expired_unsafe")
+            else _outcome_from_chain(status, claim)
         )
 
     async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
@@ -233,7 +238,7 @@ class Settler:
             return False
         return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
 
-    async def _present_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
+    async def _submit_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
         """Submit a payment for the first time; to the second facilitator if it never reached the first.
 
         The journal has the facilitator's name before it is called.
@@ -242,15 +247,15 @@ class Settler:
         if client is None:
             return _missing_facilitator()
         if not claim.may_change_facilitator:
-            result = await self._present(client, payment)
+            result = await self._submit(client, payment)
         else:
-            client, result = await self._present_to_either(client, payment, claim)
+            client, result = await self._submit_to_either(client, payment, claim)
         if isinstance(result, SettlementRefused) and claim.presentations > 1:
             result = replace(result, certainty="other_facilitator")
         self.facilitators.report(result, new_at=client)
         return result
 
-    async def _present_to_either(
+    async def _submit_to_either(
         self, client: SettlementClient, payment: Payment, claim: Claim
     ) -> tuple[SettlementClient, SettlementOutcome]:
         """Submit a new payment to the facilitator that it was claimed for, then to the second if need be.
@@ -260,8 +265,8 @@ class Settler:
         """
         if self.facilitators.rank(client) == "second":
             self.journal.meter.record_fallback("breaker")
-            return client, await self._present(client, payment)
-        result = await self._present(client, payment, is_new=True)
+            return client, await self._submit(client, payment)
+        result = await self._submit(client, payment, is_new=True)
         second = self.facilitators.find_fallback(client)
         # a rejection is an answer: `SettlementNotSent.was_answered`
         if second is None or not isinstance(result, SettlementNotSent) or result.cause == "rejected":
@@ -269,14 +274,14 @@ class Settler:
         await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=result.may_be_sent)
         self.journal.meter.record_fallback(result.cause)
         structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
-        outcome = await self._present(second, payment)
+        outcome = await self._submit(second, payment)
         if result.may_be_sent and isinstance(outcome, SettlementNotSent) and outcome.cause == "connection":
             # the first keeps it, whose own refusal then counts as if there were no second
             claim.facilitator, claim.may_change_facilitator = client.name, False
             claim.presentations -= 1
         return second, outcome
 
-    async def _present(
+    async def _submit(
         self, client: SettlementClient, payment: Payment, *, is_new: bool = False
     ) -> SettlementOutcome:
         """Submit a payment to a facilitator and record the metric."""
@@ -332,8 +337,8 @@ class Settler:
             await self.journal.record_transaction(claim, result.transaction, result.reason)
 
 
-def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> SettlementOutcome:
-    """Map an on-chain status to a settlement outcome."""
+def _outcome_from_chain(status: OnchainStatus, claim: Claim) -> SettlementOutcome:
+    """Return the settlement outcome that an on-chain status proves, SettlementUnknown if none."""
     match status:
         case OnchainPayment(transaction):
             return SettlementConfirmed(build_settle_response(claim.key, claim.amount, transaction))
@@ -341,7 +346,7 @@ def _outcome_from_chain(status: OnchainStatus | None, claim: Claim) -> Settlemen
             return SettlementRefused("invalid_transaction_state")
         case "expired":
             return SettlementRefused(EXPIRED_REASON)
-        case "spent_unsafe" | "expired_unsafe" | "unused" | None:
+        case "spent_unsafe" | "expired_unsafe" | "unspent":
             return _unknown_outcome("no safe block shows the outcome of the payment yet")
 
 

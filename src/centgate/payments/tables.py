@@ -24,8 +24,11 @@ from sqlalchemy.sql.elements import ColumnElement
 metadata = MetaData()
 
 RowState = Literal["settling", "settled", "delivered", "refused", "unused"]
-"""State of a row. `unused`: no facilitator took it, or it expired unused; may be submitted again, for any
-request."""
+"""State of a row.
+
+`unused`: no facilitator took it, so that it may be submitted again, for any request, until it expires.
+`refused`: a facilitator or the chain shows that it moved no money; an expired authorization is one.
+"""
 
 OpenCause = Literal["no_node", "no_answer", "not_final"]
 """Why a payment is still open: no node of its network is configured; no usable answer of the nodes (silent,
