@@ -203,7 +203,7 @@ class Provider:
 
     @property
     def rate_limit(self) -> RateLimit | None:
-        """Rate limit of its calls, or None."""
+        """Rate limit in force, None without one: the published one, at the pace that the operator set."""
         published = (self.info.keyed_rate_limit if self.key else None) or self.info.rate_limit
         per_minute = self.settings.per_minute
         return (published or RateLimit(per_minute)).at_pace(per_minute) if per_minute else published

@@ -26,7 +26,7 @@ def _parse_urls(value: str) -> str:
     return ",".join(parts)
 
 
-def _parse_positive(value: str) -> float:
+def _parse_number(value: str) -> float:
     try:
         number = float(value)
     except ValueError:
@@ -37,7 +37,7 @@ def _parse_positive(value: str) -> float:
 
 
 def _parse_count(value: str) -> int:
-    number = _parse_positive(value)
+    number = _parse_number(value)
     if not number.is_integer():
         raise ValueError(f"{value[:40]!r} is not a whole number")
     return int(number)
@@ -65,7 +65,7 @@ class ProviderSettings:
         },
     )
     timeout: float | None = field(
-        default=None, metadata={"parse": _parse_positive, "meaning": "timeout of a call in seconds"}
+        default=None, metadata={"parse": _parse_number, "meaning": "timeout of a call in seconds"}
     )
     resale_permitted: bool | None = field(
         default=None,

@@ -14,7 +14,8 @@ class RateLimit:
     """Rate limit: at most `calls` calls in any window of `seconds` seconds.
 
     The calls of a short window may all be made at once. Of a long window, half may; the other half is spread
-    evenly, so that waiting times stay short: under constant load, `calls - burst` calls in each window.
+    evenly, so that waiting times stay short: under constant load, only `calls - burst` calls are made in each
+    such window.
     """
 
     SHORT_WINDOW: ClassVar[float] = 10.0
@@ -33,10 +34,10 @@ class RateLimit:
         return self.seconds / rest if rest else 0.0
 
     def at_pace(self, calls_per_minute: int) -> RateLimit:
-        """Return a limit of so many calls a minute, in windows no longer than this one.
+        """Return a limit of so many calls a minute, in windows about as long as this one.
 
-        A source that publishes a rate a second refuses the burst that a window of a minute would allow. A
-        window in which less than one call fits is as long as one call needs.
+        A source that publishes a rate a second refuses the burst that a window of a minute would allow. The
+        window is shortened to one of whole calls, or lengthened to one of a single call.
         """
         calls = max(1, int(calls_per_minute * self.seconds / 60))
         return RateLimit(calls, calls * 60 / calls_per_minute)
