@@ -215,6 +215,16 @@ async def test_lost_look_up_does_not_prove_that_no_pool_exists(market: Market) -
         await market.pools()
 
 
+@pytest.mark.extended
+async def test_silent_factory_does_not_prove_that_no_pool_exists(base_market: Market) -> None:
+    exchanges, token = base_market.exchanges, base_market.token
+    exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    base_market.node.lose_answers(lambda call, _answer: is_call_of(call, "getPair(address,address)"))
+
+    with pytest.raises(ProviderFailure, match="which pools"):
+        await base_market.pools()
+
+
 def add_quoted_pool(market: Market) -> str:
     """Add a v2 pool of the token, of which it costs 0.02 dollars; return its address in lower case."""
     weth = market.exchanges.wrap(10 * COIN)

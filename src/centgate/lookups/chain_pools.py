@@ -110,8 +110,10 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     facts_calls = _facts_calls(table, token)
     results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
     answers = results[len(facts_calls) :]
-    if chain_id in CHAIN_BY_ID:
-        _warn_of_absent(rpc, candidates, answers)
+    silent = _find_silent(candidates, answers) if chain_id in CHAIN_BY_ID else set[Exchange]()
+    if silent:
+        names = ", ".join(sorted(each.name for each in silent))
+        rpc.trace.add_warning(f"not at this node, so their pools are left out: {names}")
     unread = _count_unread(candidates, answers)
     if unread:
         rpc.trace.add_warning(
@@ -122,7 +124,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
         for candidate, answer in zip(candidates, answers, strict=True)
         if (key := _existing_pool(candidate, token, answer))
     ]
-    if unread and not keys:
+    if not keys and (unread or await _has_any_code(rpc, chain_id, [each.factory for each in silent])):
         raise rpc.invalid_response("did not tell which pools the token has")
     if not keys:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
@@ -250,16 +252,16 @@ async def _quote_sales(
     exchange = next(each for each in EXCHANGES[well_known_chain(chain_id)] if each.name == state.key.exchange)
     calls = [_quote_call(exchange, state, amount) for amount in amounts.values()]
     answers = await rpc.call_contracts(chain_id, calls)
-    if exchange.quoter and not any(answers) and await _has_no_code(rpc, chain_id, exchange.quoter):
+    if exchange.quoter and not any(answers) and not await _has_any_code(rpc, chain_id, [exchange.quoter]):
         rpc.trace.add_warning(f"sales could not be quoted: {exchange.name}'s quoter is not at this node")
         return None
     return {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
 
 
-async def _has_no_code(rpc: Rpc, chain_id: int, address: str) -> bool:
-    """True if the node has no code at an address; False also if it does not tell."""
-    codes = await attempt(rpc.contract_codes, chain_id, [address])
-    return isinstance(codes, list) and not codes[0]
+async def _has_any_code(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> bool:
+    """True if the node has code at one of the addresses; also if there are some and it does not tell."""
+    codes = await attempt(rpc.contract_codes, chain_id, addresses) if addresses else []
+    return any(codes) if isinstance(codes, list) else True
 
 
 def _quotes_for(exchange: Exchange, table: int) -> list[QuoteToken]:
@@ -361,16 +363,13 @@ def _pool_key(candidate: _Candidate, token: str, address: str) -> PoolKey:
     )
 
 
-def _warn_of_absent(rpc: Rpc, candidates: Sequence[_Candidate], answers: Sequence[bytes | None]) -> None:
-    """Name the exchanges whose factory answers no call: the node has no code at its address."""
-    names = {each.exchange.name for each in candidates}
-    silent = names - {
-        candidate.exchange.name
+def _find_silent(candidates: Sequence[_Candidate], answers: Sequence[bytes | None]) -> set[Exchange]:
+    """Return the exchanges whose factory answers no call: mostly the node has no code at its address."""
+    return {each.exchange for each in candidates} - {
+        candidate.exchange
         for candidate, answer in zip(candidates, answers, strict=True)
         if answer is not None
     }
-    if silent:
-        rpc.trace.add_warning(f"not at this node, so their pools are left out: {', '.join(sorted(silent))}")
 
 
 def _count_unread(candidates: Sequence[_Candidate], answers: Sequence[bytes | None]) -> int:
