@@ -104,9 +104,9 @@ REPLIES: Sequence[_FacilitatorReply] = (
 
 CHAIN_STATES: Sequence[_ChainState] = (
     _ChainState("no node, or none responds", "no node"),
-    _ChainState("nonce unused", "unused"),
-    _ChainState("nonce unused, named transaction reverted", "unused", "reverted"),
-    _ChainState("nonce unused in a safe block past `validBefore`", "expired"),
+    _ChainState("nonce unspent", "unspent"),
+    _ChainState("nonce unspent, named transaction reverted", "unspent", "reverted"),
+    _ChainState("nonce unspent in a safe block past `validBefore`", "expired"),
     _ChainState("paid to the seller in a block after the claim", OnchainPayment(_HASH), "succeeded"),
     _ChainState("nonce used otherwise or before the claim, not safe yet", "spent_unsafe"),
     _ChainState("the same in a safe block", "spent"),
@@ -129,7 +129,7 @@ _FIRST = """
 _REPEATED = """
 ## Repeated submission, after an attempt with an unknown outcome
 
-If the on-chain status decides, the facilitator is not called again. In the column "nonce unused, named
+If the on-chain status decides, the facilitator is not called again. In the column "nonce unspent, named
 transaction reverted" the first attempt named that transaction. A payment that was `unused` or `refused`
 before is submitted as for the first time.
 

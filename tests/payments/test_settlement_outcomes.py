@@ -23,7 +23,7 @@ async def test_only_success_or_proof_serves() -> None:
     for rows, repeated in ((first, False), (again, True)):
         for reply, row in zip(REPLIES, rows, strict=True):
             for state, cell in zip(CHAIN_STATES, row, strict=True):
-                success = reply is REPLIES[0] and (not repeated or state.status in ("no node", "unused"))
+                success = reply is REPLIES[0] and (not repeated or state.status in ("no node", "unspent"))
                 assert cell.word != "served" or success or isinstance(state.status, OnchainPayment)
 
 
