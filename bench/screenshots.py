@@ -5,7 +5,6 @@ PYTHONPATH=tests:tests/console .venv/bin/python bench/screenshots.py docs/screen
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from centgate.devchain.environment import devchain_settings
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
 from centgate.settings import Settings
+from centgate.web.browser.executable import find_executable
 
 Scheme = Literal["light", "dark"]
 SIZES: Final[Mapping[str, ViewportSize]] = {
@@ -84,8 +84,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as data_folder, open_devchain() as chain:
         settings = devchain_settings(chain, Settings(), Path(data_folder))
         with run_in_thread(settings) as api, serve_site(api) as site, sync_playwright() as playwright:
-            path = shutil.which("chromium")
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+            browser = playwright.chromium.launch(
+                executable_path=find_executable(None), args=["--no-sandbox", "--disable-gpu"]
+            )
             buy_answers(api, chain)
             with serve_console(settings) as console:
                 for size in SIZES:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import sys
 import tempfile
 from base64 import b64encode
@@ -25,6 +24,7 @@ from centgate.devchain.environment import DEFAULT_PAYEE
 from centgate.log import configure_logging
 from centgate.server import run_in_thread
 from centgate.settings import Settings
+from centgate.web.browser.executable import find_executable
 from centgate.website.api_snapshot import ApiSnapshot, read_snapshot
 from centgate.website.page import SitePage
 from centgate.website.pages import build_pages
@@ -71,8 +71,9 @@ def take_pictures(pages: list[SitePage], deployment: ApiSnapshot) -> None:
     """Take a picture of each page, and save it with few colours, which takes a fifth of the bytes."""
     services = {f"/services/{service.slug}": service for service in deployment.services}
     with sync_playwright() as playwright:
-        path = shutil.which("chromium")
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=find_executable(None), args=["--no-sandbox", "--disable-gpu"]
+        )
         view = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
         for page in pages:
             picture = take_picture(view, page, services.get(page.path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Literal
 
 import pytest
 from browser_session import axe_violations
+from chromium import open_chromium
 from console_session import PAGES, ServedConsole, serve_console
 from journal_rows import insert_rows, payment_row
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
 from centgate.settings import Settings
 
@@ -27,13 +27,8 @@ DAY = 86_400.0
 @pytest.fixture(scope="module")
 def chromium() -> Generator[Browser]:
     """Chromium; skips the test if it is not installed."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("chromium is not on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with open_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from browser_session import ServedSite, serve_site
+from chromium import open_chromium
 from eth_account import Account
 from eth_account.messages import encode_defunct
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 from site_fixtures import API, SiteFixture, open_site_fixture
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
@@ -60,13 +60,8 @@ def unpaid_site(tmp_path_factory: pytest.TempPathFactory) -> Generator[SiteFixtu
 @pytest.fixture(scope="module")
 def chromium() -> Generator[Browser]:
     """Chromium; skips the test if it is not installed."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("chromium is not on this machine")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with open_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

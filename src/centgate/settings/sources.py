@@ -45,7 +45,7 @@ class SourceSettings(SettingsGroup):
     pagereader_render: bool | None = Field(
         default=None,
         description="True if pages that need scripts are rendered with a browser; needs the extra "
-        "`render` and a Chromium. Default: true if both are installed.",
+        "`render` and a Chromium, best a headless shell. Default: true if both are installed.",
     )
     pagereader_chromium: Path | None = Field(
         default=None, description="Path of the browser's executable. Default: searched under its usual names."

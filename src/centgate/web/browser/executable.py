@@ -9,7 +9,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
-EXECUTABLE_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+EXECUTABLE_NAMES = (
+    "chromium-headless-shell",
+    "chrome-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "chrome",
+)
+"""Names of the browser, best first: a headless shell, which has no user interface, renders a page with a
+quarter of the processor time and half of the memory.
+"""
 NOBODY_UID = 65534
 
 
