@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, TypeVar
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
@@ -142,41 +142,14 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
 
     Raises NoData if it is no pool of a known exchange with a quote token, and ProviderFailure.
     """
-    reads = ("token0()", "token1()", "factory()", *_POOL_TERMS.values())
-    calls = [ContractCall(address, function_selector(signature)) for signature in reads]
-    answers = await rpc.call_contracts(chain_id, calls)
-    token0, token1, factory = [
-        await _confirm_answer(rpc, chain_id, call, answer, _parse_address, "what the pool says of itself")
-        for call, answer in zip(calls[:3], answers[:3], strict=True)
-    ]
-    table = well_known_chain(chain_id)
-    exchange = next(
-        (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
-    )
-    quotes = {quote.address: quote for quote in _quotes_for(exchange, table)} if exchange else {}
-    quote = quotes.get(token1 or "") or quotes.get(token0 or "")
-    if exchange is None or quote is None or token0 is None or token1 is None:
-        raise NoData(f"no pool of a known exchange against a token with a known price at {address}")
-    token = token0 if quote.address == token1 else token1
-    terms = {
-        kind: await _confirm_answer(rpc, chain_id, call, answer, _parse_term, "the terms of the pool")
-        if kind == exchange.kind
-        else _parse_term(answer)
-        for kind, call, answer in zip(_POOL_TERMS, calls[3:], answers[3:], strict=True)
-    }
-    fee, spacing, stable = terms.values()
-    key = PoolKey(
-        POOL_KINDS[exchange.kind],
-        address,
-        token0,
-        token1,
-        exchange.name,
-        exchange.fee if exchange.kind == "v2" else fee,
-        tick_spacing=spacing,
-        stable=bool(stable),
-    )
+    exchange, quote, key = await _identify_pool(rpc, chain_id, address)
+    table, token = well_known_chain(chain_id), key.token0 if quote.address == key.token1 else key.token1
     known_call = _lookup_call(
-        exchange, _encode_pair(token0, token1), fee=fee, tick_spacing=spacing, stable=bool(stable)
+        exchange,
+        _encode_pair(key.token0, key.token1),
+        fee=key.fee,
+        tick_spacing=key.tick_spacing,
+        stable=key.stable,
     )
     facts_calls = _facts_calls(table, token)
     known, *answers = await rpc.call_contracts(chain_id, [known_call, *facts_calls])
@@ -195,6 +168,47 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
     if not states:
         raise NoData(f"the pool at {address} holds nothing")
     return states[0]
+
+
+async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> tuple[Exchange, QuoteToken, PoolKey]:
+    """Return what the contract at an address says of itself, if that is a pool of a known exchange.
+
+    Raises NoData if it is none, or has no quote token, and ProviderFailure.
+    """
+    no_pool = NoData(f"no pool of a known exchange against a token with a known price at {address}")
+    reads = ("factory()", "token0()", "token1()", *_POOL_TERMS.values())
+    calls = [ContractCall(address, function_selector(signature)) for signature in reads]
+    answers = await rpc.call_contracts(chain_id, calls)
+    confirm_address = partial(_confirm_answer, rpc, chain_id, parse=_parse_address, subject="the pool")
+    factory = await confirm_address(calls[0], answers[0])
+    table = well_known_chain(chain_id)
+    exchange = next(
+        (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
+    )
+    if exchange is None:
+        raise no_pool
+    token0, token1 = [await confirm_address(calls[number], answers[number]) for number in (1, 2)]
+    quotes = {quote.address: quote for quote in _quotes_for(exchange, table)}
+    quote = quotes.get(token1 or "") or quotes.get(token0 or "")
+    if quote is None or token0 is None or token1 is None:
+        raise no_pool
+    fee, spacing, stable = [
+        await _confirm_answer(rpc, chain_id, call, answer, parse=_parse_term, subject="the pool")
+        if kind == exchange.kind
+        else _parse_term(answer)
+        for kind, call, answer in zip(_POOL_TERMS, calls[3:], answers[3:], strict=True)
+    ]
+    key = PoolKey(
+        POOL_KINDS[exchange.kind],
+        address,
+        token0,
+        token1,
+        exchange.name,
+        exchange.fee if exchange.kind == "v2" else fee,
+        tick_spacing=spacing,
+        stable=bool(stable),
+    )
+    return exchange, quote, key
 
 
 async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[PriceImpact]:
@@ -405,7 +419,7 @@ async def _confirm_decimals(rpc: Rpc, chain_id: int, token: str, answer: bytes |
     Raises NoData if the token itself has no usable ones, and ProviderFailure if the node does not tell.
     """
     decimals = await _confirm_answer(
-        rpc, chain_id, decimals_call(token), answer, decode_uint, "the decimals of the token"
+        rpc, chain_id, decimals_call(token), answer, parse=decode_uint, subject="the decimals of the token"
     )
     if decimals is None or decimals > MAX_TOKEN_DECIMALS:
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
@@ -417,6 +431,7 @@ async def _confirm_answer(
     chain_id: int,
     call: ContractCall,
     answer: bytes | None,
+    *,
     parse: Callable[[bytes | None], T | None],
     subject: str,
 ) -> T | None:
