@@ -54,7 +54,7 @@ _PAGE = compile_statement(
     select(console_actions)
     .where(console_actions.c.id < bindparam("before", type_=BigInteger))
     .order_by(console_actions.c.id.desc())
-    .limit(bindparam("most", type_=Integer))
+    .limit(bindparam("limit", type_=Integer))
     .offset(literal_column("0"))
 )
 
@@ -69,6 +69,6 @@ def record_console_action(
 
 def list_console_actions(limit: int, before: int | None = None) -> UnitOfWork[list[ConsoleAction]]:
     """Return the newest actions, or the next ones before an id."""
-    rows = yield BoundStatement(_PAGE, {"before": before or ABOVE_ALL_IDS, "most": limit})
+    rows = yield BoundStatement(_PAGE, {"before": before or ABOVE_ALL_IDS, "limit": limit})
     names = ("id", "at", "action", "client", "subject", "result")
     return [ConsoleAction(*(row[name] for name in names)) for row in rows]

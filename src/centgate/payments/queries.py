@@ -113,18 +113,18 @@ _ROW = select(
 )
 _FIND = compile_statement(_ROW.where(HAS_KEY))
 _FIND_BY_IDENTIFIER = compile_statement(
-    _ROW.where(payments.c.payer == bindparam("of"), payments.c.identifier == bindparam("identified"))
+    _ROW.where(payments.c.payer == bindparam("payer"), payments.c.identifier == bindparam("identifier"))
 )
-_OWNER_MATCHES = payments.c.owner.is_not_distinct_from(bindparam("owner_is"))
+_OWNER_MATCHES = payments.c.owner.is_not_distinct_from(bindparam("expected_owner"))
 _IS_UNCHANGED = and_(
     _OWNER_MATCHES,
-    payments.c.state == bindparam("in_state"),
-    payments.c.updated_at == bindparam("last_changed"),
+    payments.c.state == bindparam("expected_state"),
+    payments.c.updated_at == bindparam("expected_updated_at"),
 )
 _EVENT_ROW = LinkedRow(webhook_events, NEW_EVENT_COLUMNS, unique="event")
 """A webhook's row in the outbox, written in the statement of the change that it reports, or not at all."""
 _REFUND = (
-    update(payments).where(HAS_KEY, _IS_UNCHANGED).values(owner=bindparam("to_owner")),
+    update(payments).where(HAS_KEY, _IS_UNCHANGED).values(owner=bindparam("new_owner")),
     HAS_KEY,
     refunds,
     ("transaction", "at"),
@@ -248,7 +248,7 @@ _REFUNDED_AMOUNTS = compile_statement(
 )
 _OLD_PAYMENTS = payments.alias("old_payments")
 _COMMA = literal_column("','", String)
-_AUDITED_NETWORKS = bindparam("audited", type_=String)
+_AUDITED_NETWORKS = bindparam("audited_networks", type_=String)
 _IS_AUDITED = exists().where(
     audits.c.network == _OLD_PAYMENTS.c.network,
     audits.c.asset == _OLD_PAYMENTS.c.asset,
@@ -362,7 +362,7 @@ def find_payment(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
 
 def find_by_identifier(payer: str, identifier: str) -> UnitOfWork[ResultRow | None]:
     """Return the row of the payer's payment under an idempotency key, None if not found."""
-    rows = yield BoundStatement(_FIND_BY_IDENTIFIER, {"of": payer, "identified": identifier})
+    rows = yield BoundStatement(_FIND_BY_IDENTIFIER, {"payer": payer, "identifier": identifier})
     return rows[0] if rows else None
 
 
@@ -372,7 +372,7 @@ def update_owned(
     """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
     columns = tuple(values)
     statement = _update_with_event_statement(columns) if event else _update_statement(columns, _OWNER_MATCHES)
-    parameters = {**key_parameters(key), "owner_is": worker, **_new_value_parameters(values)}
+    parameters = {**key_parameters(key), "expected_owner": worker, **_new_value_parameters(values)}
     return bool((yield BoundStatement(statement, parameters | (event or {}))))
 
 
@@ -389,7 +389,7 @@ def record_refund(
 
     `worker` becomes the owner: another worker that read the row without the refund can no longer claim it.
     """
-    entry = {"to_owner": worker, "transaction": transaction, "at": at}
+    entry = {"new_owner": worker, "transaction": transaction, "at": at}
     statement = _ENTER_REFUND_WITH_EVENT if event else _ENTER_REFUND
     return bool((yield BoundStatement(statement, {**_seen_parameters(seen), **entry, **(event or {})})))
 
@@ -411,9 +411,9 @@ def sum_refunds(key: PaymentKey, transaction: str) -> UnitOfWork[int]:
 def _seen_parameters(seen: ResultRow) -> dict[str, Any]:
     return {
         **key_parameters(key_of(seen)),
-        "owner_is": seen["owner"],
-        "in_state": seen["state"],
-        "last_changed": seen["updated_at"],
+        "expected_owner": seen["owner"],
+        "expected_state": seen["state"],
+        "expected_updated_at": seen["updated_at"],
     }
 
 
@@ -438,7 +438,7 @@ def prune_refused(keep: float, unaudited: float, audited_networks: Collection[st
     audited, for at most `unaudited` seconds.
     """
     networks = ",".join(["", *audited_networks, ""])
-    parameters = {"keep": keep, "unaudited": unaudited, "audited": networks}
+    parameters = {"keep": keep, "unaudited": unaudited, "audited_networks": networks}
     return (yield from _prune_payments(_PRUNE_REFUSED, parameters))
 
 
@@ -467,7 +467,7 @@ def record_answer(
     `answer` has the columns of `answers`, `settlement` has `transaction` and `settled_at`, which the row may
     have already, `event` those of `webhook_events`, if there is a receiver.
     """
-    parameters = {**key_parameters(key), "owner_is": worker, **answer, **settlement, **(event or {})}
+    parameters = {**key_parameters(key), "expected_owner": worker, **answer, **settlement, **(event or {})}
     statement = _DELIVER_WITH_EVENT if event else _DELIVER
     return bool((yield BoundStatement(statement, parameters, _lock_order(key))))
 

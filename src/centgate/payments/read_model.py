@@ -300,7 +300,7 @@ def _read_page(
         **{f"past_{column.name}": value for column, value in zip(_TIME_AND_KEY, after, strict=True)},
         **({"lapsed": redeem_cutoff} if payment_filter.state in ("redeemable", "refundable") else {}),
         **({"since": payment_filter.since} if order == "newest first" else {"until": payment_filter.until}),
-        "most": limit,
+        "limit": limit,
     }
     rows = yield BoundStatement(
         _page_statement(payment_filter.state, tuple(values), order == "newest first"), parameters
@@ -324,7 +324,7 @@ def _page_statement(state: str | None, names: tuple[str, ...], descending: bool)
         conditions.append(STATE_CONDITIONS[state])
     order = [column.desc() if descending else column for column in _TIME_AND_KEY]
     page = ALL_PAYMENTS.where(*conditions).order_by(*order)
-    return compile_statement(page.limit(bindparam("most", type_=Integer)).offset(literal_column("0")))
+    return compile_statement(page.limit(bindparam("limit", type_=Integer)).offset(literal_column("0")))
 
 
 def _list_tokens() -> UnitOfWork[list[tuple[str, str]]]:

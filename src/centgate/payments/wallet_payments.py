@@ -76,7 +76,7 @@ def list_own_payments(
     """Return the newest payments of a wallet, or the next ones after a place."""
     at, network, asset, nonce = after or (_FAR_FUTURE, "", "", "")
     place = {"past_created_at": at, "past_network": network, "past_asset": asset, "past_nonce": nonce}
-    rows = yield BoundStatement(_PAGE, {**_owner_parameters(wallet), **place, "most": limit})
+    rows = yield BoundStatement(_PAGE, {**_owner_parameters(wallet), **place, "limit": limit})
     return [_parse_row(row) for row in rows]
 
 
@@ -145,7 +145,7 @@ _PAGE = compile_statement(
         < tuple_(_START_TIME, *(bindparam(f"past_{each.name}", type_=each.type) for each in _ORDER[1:])),
     )
     .order_by(*(each.desc() for each in _ORDER))
-    .limit(bindparam("most", type_=Integer))
+    .limit(bindparam("limit", type_=Integer))
     .offset(literal_column("0"))
 )
 _BY_REFERENCE = compile_statement(

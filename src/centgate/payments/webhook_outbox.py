@@ -129,7 +129,7 @@ _CLAIM_DUE = compile_statement(
                 _DUE.c.next_at <= bindparam("at", type_=Float),
             )
             .order_by(_DUE.c.next_at)
-            .limit(bindparam("most", type_=BigInteger))
+            .limit(bindparam("limit", type_=BigInteger))
             .offset(literal_column("0"))
         ),
         _IS_DUE,  # another process may have claimed it since it was selected
@@ -144,7 +144,7 @@ _CLAIM_DUE = compile_statement(
 )
 _RECORD_SENT = compile_statement(
     update(webhook_events)
-    .where(webhook_events.c.id == bindparam("of", type_=BigInteger))
+    .where(webhook_events.c.id == bindparam("event_id", type_=BigInteger))
     .values(
         state=literal_column("'sent'"),
         sent_at=bindparam("at", type_=Float),
@@ -156,14 +156,14 @@ _RECORD_SENT = compile_statement(
 _RECORD_FAILURE = compile_statement(
     update(webhook_events)
     .where(
-        webhook_events.c.id == bindparam("of", type_=BigInteger),
+        webhook_events.c.id == bindparam("event_id", type_=BigInteger),
         _is_in("pending"),
-        webhook_events.c.attempts == bindparam("made", type_=Integer),
+        webhook_events.c.attempts == bindparam("expected_attempts", type_=Integer),
     )
     .values(
-        state=bindparam("to_state", type_=String),
-        next_at=bindparam("to_next_at", type_=Float),
-        error=bindparam("to_error", type_=String),
+        state=bindparam("new_state", type_=String),
+        next_at=bindparam("new_next_at", type_=Float),
+        error=bindparam("new_error", type_=String),
     )
     .returning(AFFECTED_ROW)
 )
@@ -175,7 +175,7 @@ _AGAIN: dict[str, Any] = {
 }
 _RESEND = compile_statement(
     update(webhook_events)
-    .where(webhook_events.c.event == bindparam("of", type_=String))
+    .where(webhook_events.c.event == bindparam("event_name", type_=String))
     .values(_AGAIN)
     .returning(AFFECTED_ROW)
 )
@@ -218,7 +218,7 @@ def _compile_page(*conditions: ColumnElement[bool]) -> CompiledStatement:
         select(*_ENTRY_COLUMNS)
         .where(webhook_events.c.id < bindparam("before", type_=BigInteger), *conditions)
         .order_by(webhook_events.c.id.desc())
-        .limit(bindparam("most", type_=BigInteger))
+        .limit(bindparam("limit", type_=BigInteger))
         .offset(literal_column("0"))
     )
 
@@ -294,7 +294,7 @@ _SAVE_RECEIVER = compile_statement(
 
 def claim_due(at: float, limit: int, lease_seconds: float) -> UnitOfWork[list[DueEvent]]:
     """Claim events that are due at a time, longest overdue first; a lost claim ends with its lease."""
-    parameters = {"at": at, "most": limit, "lease_ends": at + lease_seconds}
+    parameters = {"at": at, "limit": limit, "lease_ends": at + lease_seconds}
     rows = yield BoundStatement(_CLAIM_DUE, parameters)
     names = ("id", "event", "type", "payload", "attempts")
     return [DueEvent(*(row[name] for name in names)) for row in rows]
@@ -302,7 +302,7 @@ def claim_due(at: float, limit: int, lease_seconds: float) -> UnitOfWork[list[Du
 
 def record_sent(event: DueEvent, at: float) -> UnitOfWork[None]:
     """Record that the receiver accepted an event, whoever has sent it since."""
-    yield BoundStatement(_RECORD_SENT, {"of": event.id, "at": at})
+    yield BoundStatement(_RECORD_SENT, {"event_id": event.id, "at": at})
 
 
 def record_failure(event: DueEvent, error: str, next_at: float | None) -> UnitOfWork[None]:
@@ -311,13 +311,15 @@ def record_failure(event: DueEvent, error: str, next_at: float | None) -> UnitOf
     Nothing is recorded if another attempt was made since.
     """
     state = "failed" if next_at is None else "pending"
-    values = {"to_state": state, "to_next_at": next_at, "to_error": error[:MAX_ERROR]}
-    yield BoundStatement(_RECORD_FAILURE, {"of": event.id, "made": event.attempts, **values})
+    values = {"new_state": state, "new_next_at": next_at, "new_error": error[:MAX_ERROR]}
+    yield BoundStatement(
+        _RECORD_FAILURE, {"event_id": event.id, "expected_attempts": event.attempts, **values}
+    )
 
 
 def resend_event(event: str) -> UnitOfWork[bool]:
     """Make an event pending once more, with the same id and body; False if there is no such event."""
-    return bool((yield BoundStatement(_RESEND, {"of": event})))
+    return bool((yield BoundStatement(_RESEND, {"event_name": event})))
 
 
 def resend_unsent(after: int) -> UnitOfWork[tuple[int, int]]:
@@ -345,7 +347,7 @@ def list_events(
     limit: int, *, state: OutboxState | None = None, before: int | None = None
 ) -> UnitOfWork[list[OutboxEntry]]:
     """Return the newest events, or the next ones before an `id`; of one state, or of all."""
-    rows = yield BoundStatement(_PAGES[state], {"before": before or ABOVE_ALL_IDS, "most": limit})
+    rows = yield BoundStatement(_PAGES[state], {"before": before or ABOVE_ALL_IDS, "limit": limit})
     return [_parse_entry(row) for row in rows]
 
 
