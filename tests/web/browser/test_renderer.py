@@ -102,13 +102,18 @@ def take_private_requests(inside: ScriptedSite) -> tuple[list[str], list[bytes]]
     return seen
 
 
-def find_processes(folder: Path) -> list[int]:
-    """Return the running processes whose command line contains a folder."""
+def read_process_group(folder: Path) -> int:
+    """Return the process group of the browser in a folder; its processes do not all name the folder."""
+    return int((folder / "pid").read_text())
+
+
+def find_processes(folder: Path, group: int) -> list[int]:
+    """Return the running processes whose command line contains a folder, and those of a process group."""
     found: list[int] = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             said = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-            if str(folder).encode() in said:
+            if str(folder).encode() in said or os.getpgid(int(process.name)) == group:
                 found.append(int(process.name))
     return found
 
@@ -499,14 +504,15 @@ async def test_killed_host_process_ends_its_browser(site: ScriptedSite, temporar
     before = find_folders(temporary)
     await renderer.render(f"{site.url}made", SECONDS)
     (folder,) = find_folders(temporary) - before
-    keeper = min(find_processes(folder))
+    group = read_process_group(folder)
+    keeper = min(find_processes(folder, group))
 
     os.kill(keeper, signal.SIGKILL)
 
     assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
     await renderer.close()
     assert not folder.exists()
-    assert await wait_until(lambda: not find_processes(folder))
+    assert await wait_until(lambda: not find_processes(folder, group))
 
 
 @pytest.mark.extended
@@ -538,7 +544,8 @@ async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Pat
     renderer = create_renderer(site)
     await renderer.render(f"{site.url}made", SECONDS)
     (folder,) = find_folders(temporary) - before
-    assert find_processes(folder)
+    group = read_process_group(folder)
+    assert find_processes(folder, group)
     site.connections.clear()
     page = asyncio.ensure_future(renderer.render(f"{site.url}{path}", 6 * SECONDS))
     assert await wait_until(lambda: path in site.connections and (path == "endless" or page.done()))
@@ -546,7 +553,7 @@ async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Pat
     await renderer.close()
 
     assert not folder.exists()
-    assert await wait_until(lambda: not find_processes(folder))
+    assert await wait_until(lambda: not find_processes(folder, group))
     with pytest.raises(RenderFailed) if path == "endless" else nullcontext():
         await page
 

@@ -60,7 +60,11 @@ def create_browser_folder(program: Path) -> Path:
 
 
 def _render_start_script(folder: Path, command: str) -> str:
-    """Return a script that writes its process ID, which becomes the browser's, and sets the profile last."""
+    """Return a script that writes its process ID, which is that of the browser's group, and sets the profile
+    last.
+
+    The browser may be a child of that process, as Debian's headless shell is: signals go to the group.
+    """
     home, pid = shlex.quote(str(folder / "browser")), shlex.quote(str(folder / "pid"))
     return f"""#!/bin/sh
 echo $$ > {pid}
