@@ -24,7 +24,7 @@ from scripted import (
 )
 
 from centgate.web.browser import chromium
-from centgate.web.browser.executable import EXECUTABLE_NAMES, RenderFailed
+from centgate.web.browser.executable import EXECUTABLE_NAMES, RenderFailed, find_executable
 from centgate.web.browser.renderer import MAX_QUEUE, RenderedPage, Renderer
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.policy import FetchPolicy
@@ -567,6 +567,14 @@ async def test_missing_browser_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
         await renderer.render("https://example.com/", SECONDS)
 
     await renderer.close()
+
+
+def test_headless_shell_is_preferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("chromium", "google-chrome", "chromium-headless-shell"):
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert find_executable(None) == tmp_path / "chromium-headless-shell"
 
 
 @pytest.mark.extended
