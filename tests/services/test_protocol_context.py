@@ -86,10 +86,9 @@ def serve_directory(upstreams: FakeUpstreams, *slugs: str) -> None:
         )
 
 
-def open_client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, **more: Any) -> httpx.Client:
+def open_client(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> httpx.Client:
     """Return a client of an API with the fake directory."""
-    providers = {**upstreams.provider_settings("defillama", **more), **upstreams.provider_settings("exa")}
-    return api(configure_providers(settings, providers))
+    return api(configure_providers(settings, upstreams.provider_settings("defillama", "exa")))
 
 
 def buy(client: httpx.Client, protocol: str) -> httpx.Response:
