@@ -19,8 +19,7 @@ from lookups import proxycode
 from pydantic import SecretStr
 
 from centgate.chains import CHAINS
-from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.contract.proxies import (
+from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
     BEACON_SLOT,
     FACETS_CALL,
@@ -30,6 +29,7 @@ from centgate.crypto.contract.proxies import (
     OWNER_CALL,
     PROXIABLE_SLOT,
 )
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
 from centgate.devchain.deployer import CONTRACTS
 from centgate.services.contract_explain import contract_explain

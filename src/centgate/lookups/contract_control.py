@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owners import Owner, parse_owner
-from centgate.crypto.contract.proxies import OWNER_CALL, ChainState
 from centgate.crypto.contract.roles import RoleMembers, list_role_calls, parse_roles
 from centgate.fallback import attempt
 from centgate.lookups.accounts import read_owner

@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID
+from centgate.crypto.contract.account_finding import AccountFinding
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.contracts import (
     AccountKind,
     ContractSource,
@@ -15,7 +17,6 @@ from centgate.crypto.contract.contracts import (
     ProxyKind,
     SourceRecord,
 )
-from centgate.crypto.contract.proxies import AccountFinding, ChainState
 from centgate.lookups.contract_functions import ContractFunctions
 from centgate.lookups.contract_sources import MAX_SOURCE_LOOKUPS, ContractSources, SourceRegistries
 from centgate.schema import Data

@@ -9,11 +9,12 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import from_chain_seconds
+from centgate.crypto.contract.account_finding import AccountFinding
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.functions import ControlFunction
 from centgate.crypto.contract.owners import Owner, OwnerKind, has_owner_function
-from centgate.crypto.contract.proxies import AccountFinding, ChainState
 from centgate.crypto.contract.roles import MAX_LISTED_MEMBERS
 from centgate.crypto.contract.upgrade_events import Upgrade, contradicting_implementation
 from centgate.crypto.token.powers import PowerCaller, PowerKind

@@ -10,15 +10,10 @@ from datetime import datetime
 from typing import ParamSpec, TypeVar
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
+from centgate.crypto.contract.account_reads import NextReads, encode_call, next_reads
+from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
-from centgate.crypto.contract.proxies import (
-    OWNER_CALL,
-    ChainState,
-    NextReads,
-    encode_call,
-    is_slot_call_needed,
-    next_reads,
-)
+from centgate.crypto.contract.proxies import is_slot_call_needed
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.contract.bytecode import (
     delegation_target,
     function_selector,
@@ -15,7 +16,6 @@ from centgate.crypto.contract.bytecode import (
 )
 from centgate.crypto.contract.code_analysis import CodeAnalysis
 from centgate.crypto.contract.owners import OWNER_GETTERS, Owner, has_owner_function, parse_owner
-from centgate.crypto.contract.proxies import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags

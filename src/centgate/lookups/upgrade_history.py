@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from centgate.crypto.contract.proxies import AccountFinding
+from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.upgrade_events import UPGRADE_TOPICS, UPGRADED_TOPIC, Upgrade, parse_upgrades
 from centgate.errors import NoData
 from centgate.lookups.log_history import LogReader

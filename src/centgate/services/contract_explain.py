@@ -9,8 +9,10 @@ from datetime import timedelta
 from pydantic import Field
 
 from centgate.chains import Address, ChainRequest
+from centgate.crypto.contract.account_finding import AccountFinding
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.functions import ContractStandard
-from centgate.crypto.contract.proxies import AccountFinding, ChainState, classify_account
+from centgate.crypto.contract.proxies import classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
 from centgate.crypto.contract.published_abi import index_signatures
 from centgate.fallback import open_task_group

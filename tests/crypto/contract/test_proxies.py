@@ -10,17 +10,9 @@ from fake_upstreams import load_body
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.crypto.contract.bytecode import (
-    delegation_target,
-    function_selector,
-    has_account_constant,
-    has_delegatecall,
-    list_opcodes,
-    match_clone,
-    parse_address_word,
-)
-from centgate.crypto.contract.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
-from centgate.crypto.contract.proxies import (
+from centgate.crypto.contract.account_finding import AccountFinding
+from centgate.crypto.contract.account_reads import encode_call, next_reads
+from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
     BEACON_SLOT,
     CUT_FACET_CALL,
@@ -35,13 +27,19 @@ from centgate.crypto.contract.proxies import (
     SLOTS,
     ZEPPELIN_ADMIN_SLOT,
     ZEPPELIN_SLOT,
-    AccountFinding,
     ChainState,
-    classify_account,
-    encode_call,
-    is_slot_call_needed,
-    next_reads,
 )
+from centgate.crypto.contract.bytecode import (
+    delegation_target,
+    function_selector,
+    has_account_constant,
+    has_delegatecall,
+    list_opcodes,
+    match_clone,
+    parse_address_word,
+)
+from centgate.crypto.contract.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
+from centgate.crypto.contract.proxies import classify_account, is_slot_call_needed
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
 
 ZERO = "0x" + "0" * 40

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from centgate.crypto.contract.account_finding import AccountEvidence, AccountFinding
 from centgate.crypto.contract.contracts import ProxyClaim, SourceRegistry
-from centgate.crypto.contract.proxies import AccountEvidence, AccountFinding
 
 Claims = Sequence[tuple[SourceRegistry, ProxyClaim]]
 

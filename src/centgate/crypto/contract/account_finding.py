@@ -1,0 +1,56 @@
+"""Classification of an account, with the evidence that it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.contracts import AccountKind, ContractSource, ProxyKind
+
+
+@dataclass(frozen=True, slots=True)
+class AccountEvidence:
+    """A value that a finding rests on, with its source."""
+
+    source: ContractSource
+    field: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountFinding:
+    """Classification of an account. None means unknown."""
+
+    account: AccountKind
+    is_proxy: bool | None
+    kind: ProxyKind | None = None
+    implementations: tuple[str, ...] = ()
+    beacon: str | None = None
+    upgradeable: bool | None = None
+    upgrader: str | None = None
+    """Address that can change the code behind a proxy."""
+    evidence: tuple[AccountEvidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Warnings as sentences."""
+    has_delegatecall: bool | None = None
+    """True if its code can run another contract's code (DELEGATECALL)."""
+
+
+def create_slot_evidence(state: ChainState, slot: str) -> AccountEvidence:
+    """Return what a storage slot of the account holds, as evidence."""
+    return AccountEvidence("rpc", f"storage {slot}", "0x" + state.slots[state.address, slot].hex())
+
+
+def create_code_evidence(state: ChainState, field: str) -> AccountEvidence:
+    """Return the start of the account's code as evidence of what `field` names."""
+    return AccountEvidence("rpc", field, "0x" + (state.code or b"")[:64].hex())
+
+
+def describe_kind(kind: AccountKind) -> str:
+    """Return the kind of an account as words of a sentence."""
+    return {
+        "contract": "a contract",
+        "wallet": "a wallet",
+        "delegated_wallet": "a wallet with delegated code",
+        "unknown": "an account of unknown kind",
+    }[kind]
