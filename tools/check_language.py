@@ -27,7 +27,7 @@ LIMITS: Final[Mapping[str, tuple[float, str]]] = {
     "archaic": (0.2, "archaic words in comments and docstrings, per 1,000 words"),
     "gerund": (4, "modules named by a gerund that is no term of the field"),
     "small": (40.0, "% of modules under 60 lines"),
-    "readme": (150, "lines of README.md"),
+    "readme": (136, "lines of README.md without the rows of services"),
 }
 RELATIVE: Final = re.compile(
     r"(what|whether|who|whom|whose|where|how|why|which|when|whoever|whatever)\b", re.IGNORECASE
@@ -45,6 +45,8 @@ GERUND_TERMS: Final = frozenset(
     ("pricing", "ranking", "routing", "parsing", "caching", "rendering", "signing", "string")
 )
 MINIMUM_LINES: Final = 60
+SERVICE_ROW: Final = "| ["
+"""Start of a row in the table of services, which grows with each service."""
 
 
 @dataclass
@@ -60,7 +62,8 @@ class Counts:
     def figure(self, name: str) -> float:
         """Return the figure that is compared with the limit."""
         if name == "readme":
-            return len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
+            lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+            return sum(not line.startswith(SERVICE_ROW) for line in lines)
         found = len(self.findings[name])
         totals = {
             "relative": self.docstrings / 100,
