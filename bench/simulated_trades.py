@@ -20,7 +20,7 @@ from lookups.token_world import create_world, find_errors
 from rich.console import Console
 from rich.table import Table
 
-from centgate.crypto.token.chain_pools import PoolKey
+from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.security import Simulation
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from centgate.crypto.token.chain_pools import PoolKey
+from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.trade_records import (
     APPROVED,
     BOUGHT,

@@ -12,7 +12,7 @@ import pytest
 from facilitators import build_settings
 from lookups.changing_node import ChangingNode, is_call_of
 
-from centgate.crypto.token.chain_pools import PoolState
+from centgate.crypto.token.pools import PoolState
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
 from centgate.devchain.http_server import serve_app, silence_libraries

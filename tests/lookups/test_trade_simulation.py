@@ -26,7 +26,7 @@ from lookups.token_world import (
 )
 from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
-from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED, WALLET_FAILS
 from centgate.devchain.http_server import serve_app, silence_libraries

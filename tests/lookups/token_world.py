@@ -12,7 +12,7 @@ from pathlib import Path
 from eth_abi.abi import encode
 from lookups.token_cases import TokenCase
 
-from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain

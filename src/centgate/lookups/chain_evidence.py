@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.token.chain_pools import PoolKey
 from centgate.crypto.token.evidence import MissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
+from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity

@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeVar
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import MAX_BASE_UNITS, as_clean_name
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.token.chain_pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
 from centgate.crypto.token.exchange_tables import (
     EXCHANGES,
     MAX_FEED_AGE,
@@ -37,6 +36,7 @@ from centgate.crypto.token.pool_math import (
     price_of_stable,
     quote_v2_sale,
 )
+from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
 from centgate.errors import NoData
 from centgate.fallback import attempt
 from centgate.lookups.erc20 import (

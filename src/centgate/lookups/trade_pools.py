@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
 from centgate.providers.rpc import ContractCall, Rpc
 

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from centgate.chains import is_burn_address
 from centgate.crypto.event_logs import EventLog, EventLogs
-from centgate.crypto.token.chain_pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.token_rule import SALE_SUBJECT
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding

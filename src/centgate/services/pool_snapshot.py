@@ -12,8 +12,8 @@ from typing import Any, Literal, NoReturn, TypeVar
 from pydantic import ConfigDict, Field
 
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
-from centgate.crypto.token.chain_pools import PriceImpact
 from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow
+from centgate.crypto.token.pools import PriceImpact
 from centgate.crypto.token.top_pair import (
     PairChoice,
     choose_top_pair,

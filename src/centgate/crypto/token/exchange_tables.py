@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.crypto.token.chain_pools import PoolKind, QuoteToken
+from centgate.crypto.token.pools import PoolKind, QuoteToken
 
 FactoryKind = Literal["v2", "solidly", "v3", "slipstream", "algebra", "v4"]
 """How pools are looked up: v2 by pair; Solidly by pair and curve; v3 by pair and fee; Slipstream, which is a

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from centgate.crypto.token.chain_pools import PoolState
 from centgate.crypto.token.pairs import Pair
+from centgate.crypto.token.pools import PoolState
 from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
 from centgate.crypto.token.top_pair import choose_top_pair, pair_depth
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from centgate.crypto.token.chain_pools import PoolKey
+from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.crypto.token.trade_records import (
