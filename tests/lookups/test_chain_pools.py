@@ -18,8 +18,9 @@ from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchange
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
-from centgate.lookups import chain_pools
-from centgate.lookups.chain_pools import find_pools, quote_impacts, read_pool
+from centgate.lookups import pool_states
+from centgate.lookups.chain_pools import find_pools, read_pool
+from centgate.lookups.price_impact import quote_impacts
 from centgate.provider import RequestTrace
 from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
@@ -114,7 +115,7 @@ async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
 
 
 async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_pools, "MAX_POOLS", 1)
+    monkeypatch.setattr(pool_states, "MAX_POOLS", 1)
     exchanges, token = market.exchanges, market.token
     exchanges.operator.send(
         exchanges.addresses.v4_manager,

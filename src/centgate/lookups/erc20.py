@@ -1,10 +1,11 @@
-"""Encode calls to ERC-20 tokens (EIP-20) and decode their results; a token may return anything."""
+"""Encode calls to ERC-20 tokens (EIP-20), and words of the ABI; decode results, which may be anything."""
 
 from __future__ import annotations
 
 from centgate.providers.rpc import ContractCall
 
-_WORD = 32
+WORD = 32
+"""Bytes of a word of the ABI."""
 BALANCE_OF_SELECTOR = bytes.fromhex("70a08231")
 ALLOWANCE_SELECTOR = bytes.fromhex("dd62ed3e")
 TOTAL_SUPPLY_SELECTOR = bytes.fromhex("18160ddd")
@@ -61,6 +62,11 @@ def encode_address(address: str) -> bytes:
     return bytes.fromhex(address[2:]).rjust(32, b"\0")
 
 
+def encode_uint(number: int) -> bytes:
+    """Encode a number as an ABI word."""
+    return number.to_bytes(WORD, "big")
+
+
 def encode_topic(address: str) -> str:
     """Encode an address as an indexed event argument."""
     return "0x" + encode_address(address).hex()
@@ -76,15 +82,20 @@ def decode_uint(returned: bytes | None) -> int | None:
     return int.from_bytes(returned[:32]) if returned and len(returned) >= 32 else None
 
 
+def decode_word(returned: bytes, index: int) -> int:
+    """Decode the word at an index as an integer; the caller has checked the length."""
+    return int.from_bytes(returned[index * WORD : (index + 1) * WORD], "big")
+
+
 def decode_text(returned: bytes | None) -> str | None:
     """Decode a `string`, or `bytes32` as old tokens return it; untrusted text that the caller must clean."""
     if not returned:
         return None
-    if len(returned) == _WORD:
+    if len(returned) == WORD:
         return returned.rstrip(b"\0").decode(errors="replace") or None
-    start = int.from_bytes(returned[:_WORD])
+    start = int.from_bytes(returned[:WORD])
     size = decode_uint(returned[start:])
-    content = returned[start + _WORD : start + _WORD + (size or 0)]
+    content = returned[start + WORD : start + WORD + (size or 0)]
     return content.decode(errors="replace") or None if len(content) == size else None
 
 

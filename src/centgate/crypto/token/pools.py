@@ -12,6 +12,8 @@ from centgate.crypto.token.pairs import Pair, PairToken, multiply_known
 PoolKind = Literal["v2", "solidly", "v3", "algebra", "v4"]
 """Interface of a pool: Uniswap v2 and its forks; Aerodrome and Velodrome; Uniswap v3, PancakeSwap v3 and
 Slipstream; Algebra; Uniswap v4."""
+MAX_V4_AMOUNT = 2**128 - 1
+"""Largest amount and liquidity in v4's contracts (uint128)."""
 
 
 @dataclass(frozen=True, slots=True)

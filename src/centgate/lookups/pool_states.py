@@ -1,0 +1,194 @@
+"""States of pools: which of very many are read, the calls for reserves, price and fee, and their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from centgate.coercion import MAX_BASE_UNITS
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.token.pool_math import FEE_UNIT, is_possible_root, price_of_sqrt, price_of_stable
+from centgate.crypto.token.pools import MAX_V4_AMOUNT, PoolKey, PoolState
+from centgate.lookups.erc20 import (
+    WORD,
+    balance_of_call,
+    decode_uint,
+    decode_word,
+    encode_address,
+    encode_uint,
+)
+from centgate.lookups.pool_candidates import PoolCandidate, parse_term
+from centgate.providers.rpc import ContractCall, Rpc
+
+MAX_POOLS = 24
+"""Pools with a contract of their own whose state is read; those of v4 are all in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """Facts of the token that the first round reads besides the pools."""
+
+    decimals: int
+    symbol: str | None
+    native_usd: float | None
+    """US dollars for the native coin."""
+
+
+async def choose_pools(
+    rpc: Rpc, chain_id: int, facts: TokenFacts, keys: Sequence[tuple[PoolCandidate, PoolKey]]
+) -> Sequence[tuple[PoolCandidate, PoolKey]]:
+    """Return the pools to read: of more than MAX_POOLS contracts those that hold most dollars of the quote.
+
+    Anyone can create empty pools to hide one behind them, so they are compared, which takes a round.
+    """
+    contracts = [each for each in keys if each[1].kind != "v4"]
+    if len(contracts) <= MAX_POOLS:
+        return keys
+    rpc.trace.add_warning(
+        f"{len(contracts) - MAX_POOLS} of {len(keys)} pools on the chain were not read: those with the least"
+        " of the other token"
+    )
+    calls = [balance_of_call(candidate.quote.address, key.address) for candidate, key in contracts]
+    balances = await rpc.call_contracts(chain_id, calls)
+    depths = {
+        key: (decode_uint(balance) or 0)
+        * ((facts.native_usd or 1) if candidate.quote.is_native else 1)
+        / 10**candidate.quote.decimals
+        for (candidate, key), balance in zip(contracts, balances, strict=True)
+    }
+    deepest = set(sorted(depths, key=lambda key: -depths[key])[:MAX_POOLS])
+    return [(candidate, key) for candidate, key in keys if key.kind == "v4" or key in deepest]
+
+
+async def read_states(
+    rpc: Rpc, chain_id: int, token: str, facts: TokenFacts, keys: Sequence[tuple[PoolCandidate, PoolKey]]
+) -> list[PoolState]:
+    """Read the state of pools in one round; pools that are empty or answer nonsense are left out.
+
+    Raises ProviderFailure if the node told the state of none.
+    """
+    groups = [_state_calls(candidate, key, token) for candidate, key in keys]
+    returned = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
+    answers = [[next(returned) for _ in group] for group in groups]
+    told = [
+        (candidate, key, group)
+        for (candidate, key), group in zip(keys, answers, strict=True)
+        if not _is_state_missing(key, group)
+    ]
+    states = [
+        state
+        for candidate, key, group in told
+        if (state := _parse_state(candidate, key, token, facts, group))
+    ]
+    unread = len(keys) - len(told)
+    if unread and not states:
+        raise rpc.invalid_response("did not tell the state of the token's pools")
+    if unread:
+        rpc.trace.add_warning(f"the node did not tell the state of {unread} pools, which are left out")
+    return states
+
+
+def _state_calls(candidate: PoolCandidate, key: PoolKey, token: str) -> list[ContractCall]:
+    """Return the calls for a pool's state: balances, then price or reserves, then its own fee."""
+    if key.kind == "v4":
+        pool_id = bytes.fromhex((key.pool_id or "0x")[2:])
+        view = candidate.exchange.factory
+        return [
+            ContractCall(view, function_selector("getSlot0(bytes32)") + pool_id),
+            ContractCall(view, function_selector("getLiquidity(bytes32)") + pool_id),
+        ]
+    balances = [balance_of_call(each, key.address) for each in (token, candidate.quote.address)]
+    match candidate.exchange.kind:
+        case "v2":
+            return [*balances, ContractCall(key.address, function_selector("getReserves()"))]
+        case "solidly":
+            fee = encode_address(key.address) + encode_uint(key.stable)
+            return [
+                *balances,
+                ContractCall(key.address, function_selector("getReserves()")),
+                ContractCall(candidate.exchange.factory, function_selector("getFee(address,bool)") + fee),
+            ]
+        case "algebra":
+            return [*balances, ContractCall(key.address, function_selector("globalState()"))]
+        case _:
+            return [
+                *balances,
+                ContractCall(key.address, function_selector("slot0()")),
+                ContractCall(key.address, function_selector("fee()")),
+            ]
+
+
+def _is_state_missing(key: PoolKey, answers: Sequence[bytes | None]) -> bool:
+    """True if a call failed, or gave the impossible, that no known pool and no quote token refuses."""
+    if key.kind == "v4":
+        root, liquidity = map(decode_uint, answers)
+        return not is_possible_root(root) or liquidity is None or liquidity > MAX_V4_AMOUNT
+    _, quote_held, price_answer, *_ = answers
+    return decode_uint(quote_held) is None or not _is_possible_price(key, price_answer)
+
+
+def _is_possible_price(key: PoolKey, answer: bytes | None) -> bool:
+    """True if the contract of a pool can hold the reserves, or the root of the price, that were read."""
+    if answer is None or len(answer) < 2 * WORD:
+        return False
+    first, second = decode_word(answer, 0), decode_word(answer, 1)
+    if key.kind in ("v2", "solidly"):
+        # the contracts multiply the reserves, and revert above 256 bits
+        return first * second <= MAX_BASE_UNITS
+    return is_possible_root(first)
+
+
+def _parse_state(
+    candidate: PoolCandidate, key: PoolKey, token: str, facts: TokenFacts, answers: Sequence[bytes | None]
+) -> PoolState | None:
+    """Parse a pool's state, of which nothing is missing; None if the pool is empty."""
+    token_first = key.token0 == token
+    quote, quote_usd = candidate.quote, facts.native_usd if candidate.quote.is_native else 1.0
+    state = PoolState(
+        key,
+        token,
+        quote,
+        token_decimals=facts.decimals,
+        token_symbol=facts.symbol,
+        spot=(0, 1),
+        token_reserve=None,
+        quote_reserve=None,
+        quote_usd=quote_usd,
+    )
+    if key.kind == "v4":
+        root, liquidity = (decode_uint(answer) for answer in answers)
+        if not root or not liquidity:
+            return None
+        return replace(state, spot=price_of_sqrt(root, token_first=token_first))
+    held, quote_held, price_answer, *fee_answer = answers
+    state = replace(state, token_reserve=decode_uint(held), quote_reserve=decode_uint(quote_held))
+    if fee_answer and key.fee is None and (fee := parse_term(fee_answer[0])) is not None:
+        # Solidly's factories give hundredths of a percent
+        unit = FEE_UNIT // 10_000 if key.kind == "solidly" else 1
+        state = replace(state, key=replace(key, fee=fee * unit))
+    spot = _parse_spot(state, price_answer, token_first=token_first)
+    if spot is None or not state.token_reserve or not state.quote_reserve:
+        return None
+    if key.kind in ("v2", "solidly") and price_answer is not None:
+        # a token can tell a reader any balance; the pair trades with what it has recorded
+        recorded = (decode_word(price_answer, 0), decode_word(price_answer, 1))
+        first, second = recorded if token_first else recorded[::-1]
+        state = replace(
+            state,
+            token_reserve=min(state.token_reserve, first),
+            quote_reserve=min(state.quote_reserve, second),
+        )
+    return replace(state, spot=spot)
+
+
+def _parse_spot(state: PoolState, answer: bytes | None, *, token_first: bool) -> tuple[int, int] | None:
+    """Parse the spot price from `getReserves`, or from the first word of `slot0` or `globalState`."""
+    if answer is None or len(answer) < 2 * WORD:
+        return None
+    first, second = decode_word(answer, 0), decode_word(answer, 1)
+    if state.key.kind not in ("v2", "solidly"):
+        return price_of_sqrt(first, token_first=token_first) if first else None
+    reserve, other = (first, second) if token_first else (second, first)
+    if state.key.stable:
+        return price_of_stable(reserve, other, state.token_decimals, state.quote.decimals)
+    return (other, reserve) if reserve and other else None
