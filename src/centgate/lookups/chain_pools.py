@@ -15,16 +15,16 @@ from centgate.coercion import as_clean_name
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, Exchange
 from centgate.crypto.token.pairs import Pair
-from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, QuoteToken, build_pair
+from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, build_pair
 from centgate.errors import NoData
 from centgate.lookups.chainlink import native_price_calls, parse_native_price
 from centgate.lookups.contract_answers import confirm_answer, has_any_code, parse_address
 from centgate.lookups.erc20 import decimals_call, decode_text, decode_uint, symbol_call
 from centgate.lookups.pool_candidates import (
-    PoolCandidate,
+    FoundPool,
+    confirmation_call,
     count_unread_lookups,
     find_silent_exchanges,
-    known_pool_call,
     list_candidates,
     list_quote_tokens,
     parse_lookup,
@@ -45,14 +45,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
 
     Raises NoData if there is none, or if the token has no decimals, and ProviderFailure.
     """
-    table = well_known_chain(chain_id)
-    candidates = [
-        candidate
-        for exchange in EXCHANGES[table]
-        for quote in list_quote_tokens(exchange, table)
-        if quote.address != token
-        for candidate in list_candidates(exchange, token, quote)
-    ]
+    candidates = list_candidates(chain_id, token)
     facts_calls = _facts_calls(chain_id, token)
     results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
     answers = results[len(facts_calls) :]
@@ -65,18 +58,18 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
         rpc.trace.add_warning(
             f"the node did not tell whether {unread} pools of the token exist, which are left out"
         )
-    keys = [
-        (candidate, key)
+    pools = [
+        pool
         for candidate, answer in zip(candidates, answers, strict=True)
-        if (key := parse_lookup(candidate, token, answer))
+        if (pool := parse_lookup(candidate, token, answer))
     ]
-    if not keys and (unread or await has_any_code(rpc, chain_id, [each.factory for each in silent])):
+    if not pools and (unread or await has_any_code(rpc, chain_id, [each.factory for each in silent])):
         raise rpc.invalid_response("did not tell which pools the token has")
-    if not keys:
+    if not pools:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
     facts = await _confirm_facts(rpc, chain_id, token, results[: len(facts_calls)])
-    keys = await choose_pools(rpc, chain_id, facts, keys)
-    states = await read_states(rpc, chain_id, token, facts, keys)
+    chosen = await choose_pools(rpc, chain_id, pools, facts.native_usd)
+    states = await read_states(rpc, chain_id, chosen, facts)
     if not states:
         raise NoData(f"no pool of {token} on the chain holds anything")
     return sorted(states, key=lambda state: -state.ranked_usd)
@@ -87,28 +80,25 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
 
     Raises NoData if it is no pool of a known exchange with a quote token, and ProviderFailure.
     """
-    exchange, quote, key = await _identify_pool(rpc, chain_id, address)
-    token = key.token0 if quote.address == key.token1 else key.token1
-    known, *answers = await rpc.call_contracts(
-        chain_id, [known_pool_call(exchange, key), *_facts_calls(chain_id, token)]
-    )
+    pool = await _identify_pool(rpc, chain_id, address)
+    calls = [confirmation_call(pool), *_facts_calls(chain_id, pool.token)]
+    known, *answers = await rpc.call_contracts(chain_id, calls)
     # anyone can deploy a contract that names this factory, so the factory has to name the pool
     confirmed = parse_address(known)
     if confirmed is None:
-        raise rpc.invalid_response(f"did not tell whether {exchange.name} has this pool")
+        raise rpc.invalid_response(f"did not tell whether {pool.exchange.name} has this pool")
     if confirmed != address:
         raise NoData(
-            f"the contract at {address} names the factory of {exchange.name}, which has no such pool"
+            f"the contract at {address} names the factory of {pool.exchange.name}, which has no such pool"
         )
-    facts = await _confirm_facts(rpc, chain_id, token, answers)
-    candidate = PoolCandidate(exchange, quote, ContractCall(address, b""))
-    states = await read_states(rpc, chain_id, token, facts, [(candidate, key)])
+    facts = await _confirm_facts(rpc, chain_id, pool.token, answers)
+    states = await read_states(rpc, chain_id, [pool], facts)
     if not states:
         raise NoData(f"the pool at {address} holds nothing")
     return states[0]
 
 
-async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> tuple[Exchange, QuoteToken, PoolKey]:
+async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> FoundPool:
     """Return what the contract at an address says of itself, if that is a pool of a known exchange.
 
     Raises NoData if it is none, or has no quote token, and ProviderFailure.
@@ -119,14 +109,12 @@ async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> tuple[Exchang
     answers = await rpc.call_contracts(chain_id, calls)
     confirm_address = partial(confirm_answer, rpc, chain_id, parse=parse_address, subject="the pool")
     factory = await confirm_address(calls[0], answers[0])
-    table = well_known_chain(chain_id)
-    exchange = next(
-        (each for each in EXCHANGES[table] if each.factory == factory and each.kind != "v4"), None
-    )
+    exchanges = EXCHANGES[well_known_chain(chain_id)]
+    exchange = next((each for each in exchanges if each.factory == factory and each.kind != "v4"), None)
     if exchange is None:
         raise no_pool
     token0, token1 = [await confirm_address(calls[number], answers[number]) for number in (1, 2)]
-    quotes = {quote.address: quote for quote in list_quote_tokens(exchange, table)}
+    quotes = {quote.address: quote for quote in list_quote_tokens(exchange, chain_id)}
     quote = quotes.get(token1 or "") or quotes.get(token0 or "")
     if quote is None or token0 is None or token1 is None:
         raise no_pool
@@ -146,7 +134,7 @@ async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> tuple[Exchang
         tick_spacing=spacing,
         stable=bool(stable),
     )
-    return exchange, quote, key
+    return FoundPool(exchange, quote, key)
 
 
 def _facts_calls(chain_id: int, token: str) -> list[ContractCall]:

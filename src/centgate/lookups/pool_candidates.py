@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from centgate.chains import CHAIN_BY_ID
+from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.token.exchange_tables import POOL_KINDS, QUOTE_TOKENS, Exchange
+from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, QUOTE_TOKENS, Exchange
 from centgate.crypto.token.pool_math import is_possible_root
 from centgate.crypto.token.pools import PoolKey, QuoteToken
 from centgate.lookups.contract_answers import parse_address
@@ -38,11 +38,33 @@ class PoolCandidate(NamedTuple):
     """Hash of the key of a v4 pool."""
 
 
-def list_quote_tokens(exchange: Exchange, table: int) -> list[QuoteToken]:
-    """Return the tokens against which an exchange's pools are looked up; v4 has the native coin too.
+class FoundPool(NamedTuple):
+    """A pool that exists, with its exchange."""
 
-    `table` is the id of a well-known chain.
-    """
+    exchange: Exchange
+    quote: QuoteToken
+    key: PoolKey
+
+    @property
+    def token(self) -> str:
+        """The token that is priced in the quote token, in lower case."""
+        return self.key.token0 if self.quote.address == self.key.token1 else self.key.token1
+
+
+def list_candidates(chain_id: int, token: str) -> list[PoolCandidate]:
+    """Return the pools that the exchanges of a chain may have of a token (lower case)."""
+    return [
+        candidate
+        for exchange in EXCHANGES[well_known_chain(chain_id)]
+        for quote in list_quote_tokens(exchange, chain_id)
+        if quote.address != token
+        for candidate in _list_by_quote(exchange, token, quote)
+    ]
+
+
+def list_quote_tokens(exchange: Exchange, chain_id: int) -> list[QuoteToken]:
+    """Return the tokens against which an exchange's pools are looked up; v4 has the native coin too."""
+    table = well_known_chain(chain_id)
     quotes = list(QUOTE_TOKENS[table])
     if exchange.kind == "v4":
         symbol = CHAIN_BY_ID[table].native
@@ -50,7 +72,7 @@ def list_quote_tokens(exchange: Exchange, table: int) -> list[QuoteToken]:
     return quotes
 
 
-def list_candidates(exchange: Exchange, token: str, quote: QuoteToken) -> list[PoolCandidate]:
+def _list_by_quote(exchange: Exchange, token: str, quote: QuoteToken) -> list[PoolCandidate]:
     """Return the pools of a token that an exchange may have against one quote token."""
     pair = _encode_pair(*sorted((token, quote.address)))
     match exchange.kind:
@@ -88,10 +110,11 @@ def _v4_candidate(
     return PoolCandidate(exchange, quote, call, fee, spacing, pool_id=pool_id)
 
 
-def known_pool_call(exchange: Exchange, key: PoolKey) -> ContractCall:
-    """Return the call of a factory that gives the address of a pool with this key, if it is the factory's."""
+def confirmation_call(pool: FoundPool) -> ContractCall:
+    """Return the call of a pool's factory that gives its address, if it has such a pool; v4 has none."""
+    key = pool.key
     pair = _encode_pair(key.token0, key.token1)
-    return _lookup_call(exchange, pair, fee=key.fee, tick_spacing=key.tick_spacing, stable=key.stable)
+    return _lookup_call(pool.exchange, pair, fee=key.fee, tick_spacing=key.tick_spacing, stable=key.stable)
 
 
 def _lookup_call(
@@ -102,7 +125,6 @@ def _lookup_call(
     tick_spacing: int | None = None,
     stable: bool = False,
 ) -> ContractCall:
-    """Return the call of a factory that gives the address of a pool; v4 has none."""
     match exchange.kind:
         case "algebra":
             data = function_selector("poolByPair(address,address)") + pair
@@ -128,21 +150,16 @@ def encode_v4_terms(fee: int | None, tick_spacing: int, hooks: str) -> bytes:
     return fee_word + encode_uint(tick_spacing) + encode_address(hooks)
 
 
-def parse_lookup(candidate: PoolCandidate, token: str, answer: bytes | None) -> PoolKey | None:
-    """Return the key of a pool that exists: with its address, or in v4 with a price; else None."""
+def parse_lookup(candidate: PoolCandidate, token: str, answer: bytes | None) -> FoundPool | None:
+    """Return a pool that exists: with its address, or in v4 with a price; else None."""
     number = decode_uint(answer)
     if not number or not _is_lookup_answer(candidate, answer):
         return None
-    is_v4 = candidate.exchange.kind == "v4"
-    return _pool_key(candidate, token, candidate.exchange.manager or "" if is_v4 else f"0x{number:040x}")
-
-
-def _pool_key(candidate: PoolCandidate, token: str, address: str) -> PoolKey:
     exchange, pool_id = candidate.exchange, candidate.pool_id
     token0, token1 = sorted((token, candidate.quote.address))
-    return PoolKey(
+    key = PoolKey(
         POOL_KINDS[exchange.kind],
-        address,
+        exchange.manager or "" if exchange.kind == "v4" else f"0x{number:040x}",
         token0,
         token1,
         exchange.name,
@@ -151,6 +168,7 @@ def _pool_key(candidate: PoolCandidate, token: str, address: str) -> PoolKey:
         pool_id="0x" + pool_id.hex() if pool_id else None,
         stable=candidate.stable,
     )
+    return FoundPool(exchange, candidate.quote, key)
 
 
 def find_silent_exchanges(

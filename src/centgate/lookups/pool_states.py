@@ -17,7 +17,7 @@ from centgate.lookups.erc20 import (
     encode_address,
     encode_uint,
 )
-from centgate.lookups.pool_candidates import PoolCandidate, parse_term
+from centgate.lookups.pool_candidates import FoundPool, parse_term
 from centgate.providers.rpc import ContractCall, Rpc
 
 MAX_POOLS = 24
@@ -35,52 +35,48 @@ class TokenFacts:
 
 
 async def choose_pools(
-    rpc: Rpc, chain_id: int, facts: TokenFacts, keys: Sequence[tuple[PoolCandidate, PoolKey]]
-) -> Sequence[tuple[PoolCandidate, PoolKey]]:
+    rpc: Rpc, chain_id: int, pools: Sequence[FoundPool], native_usd: float | None
+) -> Sequence[FoundPool]:
     """Return the pools to read: of more than MAX_POOLS contracts those that hold most dollars of the quote.
 
     Anyone can create empty pools to hide one behind them, so they are compared, which takes a round.
     """
-    contracts = [each for each in keys if each[1].kind != "v4"]
+    contracts = [pool for pool in pools if pool.key.kind != "v4"]
     if len(contracts) <= MAX_POOLS:
-        return keys
+        return pools
     rpc.trace.add_warning(
-        f"{len(contracts) - MAX_POOLS} of {len(keys)} pools on the chain were not read: those with the least"
+        f"{len(contracts) - MAX_POOLS} of {len(pools)} pools on the chain were not read: those with the least"
         " of the other token"
     )
-    calls = [balance_of_call(candidate.quote.address, key.address) for candidate, key in contracts]
+    calls = [balance_of_call(pool.quote.address, pool.key.address) for pool in contracts]
     balances = await rpc.call_contracts(chain_id, calls)
     depths = {
-        key: (decode_uint(balance) or 0)
-        * ((facts.native_usd or 1) if candidate.quote.is_native else 1)
-        / 10**candidate.quote.decimals
-        for (candidate, key), balance in zip(contracts, balances, strict=True)
+        pool.key: (decode_uint(balance) or 0)
+        * ((native_usd or 1) if pool.quote.is_native else 1)
+        / 10**pool.quote.decimals
+        for pool, balance in zip(contracts, balances, strict=True)
     }
     deepest = set(sorted(depths, key=lambda key: -depths[key])[:MAX_POOLS])
-    return [(candidate, key) for candidate, key in keys if key.kind == "v4" or key in deepest]
+    return [pool for pool in pools if pool.key.kind == "v4" or pool.key in deepest]
 
 
 async def read_states(
-    rpc: Rpc, chain_id: int, token: str, facts: TokenFacts, keys: Sequence[tuple[PoolCandidate, PoolKey]]
+    rpc: Rpc, chain_id: int, pools: Sequence[FoundPool], facts: TokenFacts
 ) -> list[PoolState]:
     """Read the state of pools in one round; pools that are empty or answer nonsense are left out.
 
     Raises ProviderFailure if the node told the state of none.
     """
-    groups = [_state_calls(candidate, key, token) for candidate, key in keys]
+    groups = [_state_calls(pool) for pool in pools]
     returned = iter(await rpc.call_contracts(chain_id, [call for group in groups for call in group]))
     answers = [[next(returned) for _ in group] for group in groups]
     told = [
-        (candidate, key, group)
-        for (candidate, key), group in zip(keys, answers, strict=True)
-        if not _is_state_missing(key, group)
+        (pool, group)
+        for pool, group in zip(pools, answers, strict=True)
+        if not _is_state_missing(pool.key, group)
     ]
-    states = [
-        state
-        for candidate, key, group in told
-        if (state := _parse_state(candidate, key, token, facts, group))
-    ]
-    unread = len(keys) - len(told)
+    states = [state for pool, group in told if (state := _parse_state(pool, facts, group))]
+    unread = len(pools) - len(told)
     if unread and not states:
         raise rpc.invalid_response("did not tell the state of the token's pools")
     if unread:
@@ -88,17 +84,18 @@ async def read_states(
     return states
 
 
-def _state_calls(candidate: PoolCandidate, key: PoolKey, token: str) -> list[ContractCall]:
+def _state_calls(pool: FoundPool) -> list[ContractCall]:
     """Return the calls for a pool's state: balances, then price or reserves, then its own fee."""
+    exchange, quote, key = pool
     if key.kind == "v4":
         pool_id = bytes.fromhex((key.pool_id or "0x")[2:])
-        view = candidate.exchange.factory
+        view = exchange.factory
         return [
             ContractCall(view, function_selector("getSlot0(bytes32)") + pool_id),
             ContractCall(view, function_selector("getLiquidity(bytes32)") + pool_id),
         ]
-    balances = [balance_of_call(each, key.address) for each in (token, candidate.quote.address)]
-    match candidate.exchange.kind:
+    balances = [balance_of_call(each, key.address) for each in (pool.token, quote.address)]
+    match exchange.kind:
         case "v2":
             return [*balances, ContractCall(key.address, function_selector("getReserves()"))]
         case "solidly":
@@ -106,7 +103,7 @@ def _state_calls(candidate: PoolCandidate, key: PoolKey, token: str) -> list[Con
             return [
                 *balances,
                 ContractCall(key.address, function_selector("getReserves()")),
-                ContractCall(candidate.exchange.factory, function_selector("getFee(address,bool)") + fee),
+                ContractCall(exchange.factory, function_selector("getFee(address,bool)") + fee),
             ]
         case "algebra":
             return [*balances, ContractCall(key.address, function_selector("globalState()"))]
@@ -138,22 +135,19 @@ def _is_possible_price(key: PoolKey, answer: bytes | None) -> bool:
     return is_possible_root(first)
 
 
-def _parse_state(
-    candidate: PoolCandidate, key: PoolKey, token: str, facts: TokenFacts, answers: Sequence[bytes | None]
-) -> PoolState | None:
+def _parse_state(pool: FoundPool, facts: TokenFacts, answers: Sequence[bytes | None]) -> PoolState | None:
     """Parse a pool's state, of which nothing is missing; None if the pool is empty."""
-    token_first = key.token0 == token
-    quote, quote_usd = candidate.quote, facts.native_usd if candidate.quote.is_native else 1.0
+    key, token_first = pool.key, pool.key.token0 == pool.token
     state = PoolState(
         key,
-        token,
-        quote,
+        pool.token,
+        pool.quote,
         token_decimals=facts.decimals,
         token_symbol=facts.symbol,
         spot=(0, 1),
         token_reserve=None,
         quote_reserve=None,
-        quote_usd=quote_usd,
+        quote_usd=facts.native_usd if pool.quote.is_native else 1.0,
     )
     if key.kind == "v4":
         root, liquidity = (decode_uint(answer) for answer in answers)
