@@ -1,9 +1,10 @@
-"""One test chain for all tests of a worker, and one API that is paid on it."""
+"""One test chain for all tests of a worker, one API that is paid on it, and chains with exchanges."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ import httpx
 import pytest
 from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
+from lookups.pool_market import CHAIN, Market, open_market
 
+from centgate.devchain.chain import EvmChain
 from centgate.devchain.environment import devchain_settings
+from centgate.devchain.exchanges import install_exchanges
+from centgate.devchain.well_known import BASE, ETHEREUM
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
 from centgate.server import run_in_thread
@@ -100,3 +105,21 @@ def buy_answer(world: World, shop: Shop) -> Generator[Callable[..., dict[str, An
 
     yield buy_answer
     assert shop.elsewhere.requests == []
+
+
+@pytest.fixture
+async def market(tmp_path: Path) -> AsyncGenerator[Market]:
+    """A development chain."""
+    chain = EvmChain(CHAIN, {})
+    async for each in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
+        yield each
+
+
+@pytest.fixture
+async def base_market(tmp_path: Path) -> AsyncGenerator[Market]:
+    """A chain with the id and the contracts of Base."""
+    chain = EvmChain(8453, {})
+    exchanges, now = install_exchanges(chain, BASE), int(time.time())
+    exchanges.set_feed(exchanges.addresses.sequencer_feed, 0, started_at=now - 10**6, updated_at=now)
+    async for each in open_market(chain, exchanges, tmp_path):
+        yield each

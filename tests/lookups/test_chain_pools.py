@@ -1,83 +1,19 @@
-"""Pools read from a chain: kinds of exchanges, prices, depth, and price impact of sales."""
+"""Pools read from a chain: kinds of exchanges, prices and depth."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from facilitators import build_settings
-from lookups.changing_node import ChangingNode, is_call_of
+from lookups.changing_node import is_call_of
+from lookups.pool_market import COIN, DOLLAR, TOKEN, Market, open_market
 
-from centgate.crypto.token.pools import PoolState
 from centgate.devchain.chain import EvmChain
-from centgate.devchain.exchanges import NATIVE_COIN, Exchanges, install_exchanges
-from centgate.devchain.http_server import serve_app, silence_libraries
-from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
+from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
+from centgate.devchain.well_known import ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
-from centgate.lookups import pool_states
-from centgate.lookups.chain_pools import find_pools, read_pool
+from centgate.lookups.chain_pools import read_pool
 from centgate.lookups.price_impact import quote_impacts
-from centgate.provider import RequestTrace
-from centgate.providers.rpc import Rpc
-from centgate.resources import open_resources
-from centgate.settings import ProviderSettings
-
-CHAIN = 84532
-"""A development chain, which has Ethereum's contracts."""
-TOKEN, COIN, DOLLAR = 10**9, 10**18, 10**6
-
-
-@dataclass
-class Market:
-    """A chain with exchanges, and a token without a pool yet."""
-
-    exchanges: Exchanges
-    node: ChangingNode
-    rpc: Rpc
-    chain_id: int
-    token: str
-
-    async def pools(self) -> list[PoolState]:
-        """Return the token's pools."""
-        return await find_pools(self.rpc, self.chain_id, self.token)
-
-
-def new_token(exchanges: Exchanges) -> str:
-    """Create a token with 9 decimals."""
-    return exchanges.create_token("Token", "TKN", decimals=9, supply=10**12 * TOKEN)
-
-
-async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> AsyncGenerator[Market]:
-    """Serve a chain and open a provider for it."""
-    node = ChangingNode(chain)
-    with silence_libraries(), serve_app(node.app, 0) as url:
-        nodes = {f"rpc_{chain.chain_id}": ProviderSettings(url=url)}
-        settings = build_settings(folder, "http://127.0.0.1:9", providers=nodes)
-        async with open_resources(settings) as resources:
-            rpc = Rpc(settings, resources).bind(RequestTrace.start())
-            yield Market(exchanges, node, rpc, chain.chain_id, new_token(exchanges))
-
-
-@pytest.fixture
-async def market(tmp_path: Path) -> AsyncGenerator[Market]:
-    """A development chain."""
-    chain = EvmChain(CHAIN, {})
-    async for each in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
-        yield each
-
-
-@pytest.fixture
-async def base_market(tmp_path: Path) -> AsyncGenerator[Market]:
-    """A chain with the id and the contracts of Base."""
-    chain = EvmChain(8453, {})
-    exchanges, now = install_exchanges(chain, BASE), int(time.time())
-    exchanges.set_feed(exchanges.addresses.sequencer_feed, 0, started_at=now - 10**6, updated_at=now)
-    async for each in open_market(chain, exchanges, tmp_path):
-        yield each
 
 
 @pytest.mark.extended
@@ -114,68 +50,6 @@ async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
     assert pools[-1].liquidity_usd is None
 
 
-async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_states, "MAX_POOLS", 1)
-    exchanges, token = market.exchanges, market.token
-    exchanges.operator.send(
-        exchanges.addresses.v4_manager,
-        "initialize((address,address,uint24,int24,address),uint160)",
-        *((NATIVE_COIN, token, 3000, 60, NATIVE_COIN), 2**96),
-    )
-    usdc = exchanges.stablecoin("USDC", 10**4 * DOLLAR)
-    exchanges.add_v2_pool({token: TOKEN, usdc: 10 * DOLLAR})
-    exchanges.add_v3_pool(
-        {token: 10**5 * TOKEN, exchanges.wrap(COIN): COIN},
-        fee=2500,
-        factory=exchanges.addresses.pancake_v3_factory,
-    )
-
-    (pool,) = await market.pools()
-
-    assert pool.key.exchange == "PancakeSwap v3"
-    assert [each for each in market.rpc.trace.warnings if "were not read" in each] == [
-        "1 of 3 pools on the chain were not read: those with the least of the other token"
-    ]
-
-
-@pytest.mark.parametrize(("lost", "kind"), [("getReserves()", "v4"), ("getLiquidity(bytes32)", "v2")])
-async def test_unread_pool_is_not_taken_for_an_empty_one(market: Market, lost: str, kind: str) -> None:
-    exchanges, token = market.exchanges, market.token
-    exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
-    market.node.lose_answers(lambda call, _answer: is_call_of(call, lost))
-
-    (pool,) = await market.pools()
-
-    assert pool.key.kind == kind
-    assert any("did not tell the state of 1 pools" in each for each in market.rpc.trace.warnings)
-    market.node.lose_answers(
-        lambda call, _answer: is_call_of(call, "getReserves()", "getLiquidity(bytes32)"),
-    )
-    with pytest.raises(ProviderFailure):
-        await market.pools()
-
-
-@pytest.mark.parametrize("garbage", [b"\xff" * 96, b"\1" * 31], ids=["all ones", "short"])
-@pytest.mark.parametrize(
-    "changed", ["getReserves()", "slot0()", "getSlot0(bytes32)", "getLiquidity(bytes32)"]
-)
-async def test_impossible_state_gives_no_price(market: Market, changed: str, garbage: bytes) -> None:
-    exchanges, token = market.exchanges, market.token
-    exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 5 * 10**5 * TOKEN})
-    market.node.change = (
-        # an answer of zeros is that of a pool which does not exist
-        lambda call, answer: garbage if is_call_of(call, changed) and any(answer or b"") else answer
-    )
-
-    pools = await market.pools()
-
-    assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 2)
-    assert any("the node did not tell" in each for each in market.rpc.trace.warnings)
-
-
 @pytest.mark.parametrize("garbage", [b"\xff" * 32, b"\1" * 31, None], ids=["all ones", "short", "lost"])
 async def test_garbled_factory_does_not_deny_its_pool(market: Market, garbage: bytes | None) -> None:
     exchanges, token = market.exchanges, market.token
@@ -187,20 +61,6 @@ async def test_garbled_factory_does_not_deny_its_pool(market: Market, garbage: b
     for reading in (market.pools(), read_pool(market.rpc, market.chain_id, address)):
         with pytest.raises(ProviderFailure):
             await reading
-
-
-async def test_impossible_quote_is_no_loss_of_zero(market: Market) -> None:
-    exchanges, token = market.exchanges, market.token
-    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    (pool,) = await market.pools()
-    market.node.change = lambda _call, _answer: b"\xff" * 128
-
-    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
-
-    assert impacts == []
-    assert market.rpc.trace.warnings == [
-        "the sale of $100, $1,000, $10,000 is left out: the node's quote of it cannot be true"
-    ]
 
 
 async def test_lost_look_up_does_not_prove_that_no_pool_exists(market: Market) -> None:
@@ -323,97 +183,6 @@ async def test_algebra_pools_are_found(tmp_path: Path) -> None:
 
         assert (pool.key.exchange, pool.price_usd) == ("QuickSwap v3", pytest.approx(1.0))
         assert small.percent == pytest.approx(1.0, abs=0.1)
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
-async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: str) -> None:
-    exchanges, token = market.exchanges, market.token
-    match kind:
-        case "v2":
-            exchanges.add_v2_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-        case "v3":
-            exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-        case _:
-            exchanges.add_v4_pool({NATIVE_COIN: 10 * COIN, token: 10**6 * TOKEN})
-    (pool,) = await market.pools()
-
-    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
-
-    side = Decimal(20_000)
-    expected = [
-        float(100 * (1 - Decimal("0.997") * side / (side + Decimal("0.997") * usd)))
-        for usd in (100, 1_000, 10_000)
-    ]
-    assert [each.usd for each in impacts] == [100, 1_000, 10_000]
-    assert [each.percent for each in impacts] == pytest.approx(expected, rel=1e-3)
-
-
-async def test_sale_below_smallest_unit_is_not_called_impossible(market: Market) -> None:
-    exchanges = market.exchanges
-    token = exchanges.create_token("Whole", "WHOLE", decimals=0, supply=10**6)
-    exchanges.add_v2_pool({token: 1_000, exchanges.stablecoin("USDC", 10**6 * DOLLAR): 500_000 * DOLLAR})
-    (pool,) = await find_pools(market.rpc, market.chain_id, token.lower())
-
-    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
-
-    assert [(each.usd, each.percent) for each in impacts] == [(1_000, 0.4984), (10_000, 2.2492)]
-    assert market.rpc.trace.warnings == [
-        "no sale of $100 was quoted: the smallest unit of the token is worth more"
-    ]
-
-
-@pytest.mark.extended
-async def test_stable_pool_is_quoted_by_itself(base_market: Market) -> None:
-    usdc = base_market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
-    base_market.exchanges.add_solidly_pool(
-        {base_market.token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True
-    )
-    (pool,) = await base_market.pools()
-
-    impacts = await quote_impacts(base_market.rpc, base_market.chain_id, pool)
-
-    assert all(each.percent is not None and each.percent < 0.2 for each in impacts)
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize("age", [0, 3 * 3600, -2 * 3600])
-async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
-    exchanges = market.exchanges
-    exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=int(time.time()) - age)
-
-    (pool,) = await market.pools()
-
-    assert pool.price_in_quote == 1e-5
-    assert pool.price_usd == (None if age else pytest.approx(0.03))
-    assert bool(market.rpc.trace.warnings) is bool(age)
-
-
-@pytest.mark.extended
-@pytest.mark.parametrize(("answer", "started"), [(1, 10**6), (0, 60)], ids=["down", "just restarted"])
-async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: int, started: int) -> None:
-    exchanges, now = base_market.exchanges, int(time.time())
-    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    feed = exchanges.addresses.sequencer_feed
-    exchanges.set_feed(feed, answer, started_at=now - started, updated_at=now)
-
-    (pool,) = await base_market.pools()
-
-    assert pool.price_usd is None
-    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
-
-
-async def test_sequencer_feed_without_round_gives_no_usd_price(base_market: Market) -> None:
-    exchanges = base_market.exchanges
-    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
-    feed = exchanges.addresses.sequencer_feed.lower()
-    base_market.node.change = lambda call, answer: bytes(160) if call.to == feed else answer
-
-    (pool,) = await base_market.pools()
-
-    assert pool.price_usd is None
-    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
 
 
 @pytest.mark.extended

@@ -1,0 +1,48 @@
+"""Chainlink's price of the native coin: stale feeds, and outages of the sequencer."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from lookups.pool_market import COIN, TOKEN, Market
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("age", [0, 3 * 3600, -2 * 3600])
+async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
+    exchanges = market.exchanges
+    exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=int(time.time()) - age)
+
+    (pool,) = await market.pools()
+
+    assert pool.price_in_quote == 1e-5
+    assert pool.price_usd == (None if age else pytest.approx(0.03))
+    assert bool(market.rpc.trace.warnings) is bool(age)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(("answer", "started"), [(1, 10**6), (0, 60)], ids=["down", "just restarted"])
+async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: int, started: int) -> None:
+    exchanges, now = base_market.exchanges, int(time.time())
+    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    feed = exchanges.addresses.sequencer_feed
+    exchanges.set_feed(feed, answer, started_at=now - started, updated_at=now)
+
+    (pool,) = await base_market.pools()
+
+    assert pool.price_usd is None
+    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
+
+
+async def test_sequencer_feed_without_round_gives_no_usd_price(base_market: Market) -> None:
+    exchanges = base_market.exchanges
+    exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    feed = exchanges.addresses.sequencer_feed.lower()
+    base_market.node.change = lambda call, answer: bytes(160) if call.to == feed else answer
+
+    (pool,) = await base_market.pools()
+
+    assert pool.price_usd is None
+    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
