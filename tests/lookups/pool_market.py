@@ -30,6 +30,8 @@ class Market:
 
     exchanges: Exchanges
     node: ChangingNode
+    url: str
+    """The node's URL."""
     rpc: Rpc
     chain_id: int
     token: str
@@ -52,4 +54,4 @@ async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> As
         settings = build_settings(folder, "http://127.0.0.1:9", providers=nodes)
         async with open_resources(settings) as resources:
             rpc = Rpc(settings, resources).bind(RequestTrace.start())
-            yield Market(exchanges, node, rpc, chain.chain_id, new_token(exchanges))
+            yield Market(exchanges, node, url, rpc, chain.chain_id, new_token(exchanges))

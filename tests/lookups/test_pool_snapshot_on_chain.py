@@ -11,6 +11,8 @@ import httpx
 import pytest
 from buyer import ApiFactory
 from fake_upstreams import FakeUpstreams, configure_providers, send_paid
+from lookups.changing_node import is_call_of
+from lookups.pool_market import DOLLAR, TOKEN, Market
 
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.devnet import DevChain, open_devchain
@@ -104,6 +106,26 @@ def test_assumed_price_of_stablecoin_is_warned_of(
     warnings = buy(client, chainId=chain.chain_id, pairAddress=getattr(pools, pool))["warnings"]
 
     assert any("as one dollar, whatever it is worth" in each for each in warnings) is is_assumed
+
+
+@pytest.mark.parametrize("is_by_address", [False, True], ids=["of the token", "by address"])
+@pytest.mark.parametrize("is_lost", [True, False], ids=["lost", "read"])
+async def test_unread_fee_is_warned_of(
+    api: ApiFactory, settings: Settings, base_market: Market, *, is_by_address: bool, is_lost: bool
+) -> None:
+    exchanges, token = base_market.exchanges, base_market.token.lower()
+    usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    pool = exchanges.add_solidly_pool({token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True).lower()
+    base_market.node.lose_answers(lambda call, _answer: is_lost and is_call_of(call, "getFee(address,bool)"))
+    providers = {name: ProviderSettings(enabled=False) for name in ("dexscreener", "geckoterminal")}
+    providers["rpc_8453"] = ProviderSettings(url=base_market.url)
+    client = api(configure_providers(settings, providers))
+
+    body = buy(client, chain="base", **({"pairAddress": pool} if is_by_address else {"tokenAddress": token}))
+
+    warning = f"feePercent is not known: the fee of the pool {pool} could not be read"
+    assert body["data"]["feePercent"] == (None if is_lost else 0.05)
+    assert [each for each in body["warnings"] if "feePercent" in each] == ([warning] if is_lost else [])
 
 
 @pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])

@@ -71,3 +71,20 @@ async def test_impossible_state_gives_no_price(market: Market, changed: str, gar
 
     assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 2)
     assert any("the node did not tell" in each for each in market.rpc.trace.warnings)
+
+
+async def test_unread_fee_is_told_from_none(base_market: Market) -> None:
+    exchanges, token = base_market.exchanges, base_market.token
+    usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    exchanges.add_solidly_pool({token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}, stable=True)
+    exchanges.add_slipstream_pool({token: 10**4 * TOKEN, usdc: 10**4 * DOLLAR})
+    exchanges.add_v3_pool({token: 10**3 * TOKEN, usdc: 10**3 * DOLLAR})
+    base_market.node.lose_answers(lambda call, _answer: is_call_of(call, "getFee(address,bool)", "fee()"))
+
+    pools = await base_market.pools()
+
+    assert [(each.key.exchange, each.key.fee, each.is_fee_unread) for each in pools] == [
+        ("Aerodrome", None, True),
+        ("Aerodrome Slipstream", None, True),
+        ("Uniswap v3", 3000, False),  # found by its fee
+    ]

@@ -180,6 +180,10 @@ class ChainIndex:
         """Return the pool at an address as a pair. Raises NoData and ProviderFailure."""
         return self._keep(await read_pool(self._rpc, chain_id, address))
 
+    def is_fee_unread(self, pair: Pair) -> bool:
+        """True if the fee of a pool that was read is missing although pools of its kind tell it."""
+        return self._states[pair.address].is_fee_unread
+
     async def impacts(self, chain_id: int, pair: Pair) -> list[PriceImpact]:
         """Quote sales of the base token in a pool that was read. Raises ProviderFailure."""
         return await quote_impacts(self._rpc, chain_id, self._states[pair.address])

@@ -401,6 +401,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
+        *_list_unread_fee(pair, chain),
         *_list_quote_gaps(pair, is_base=is_base),
         *_compare_prices(snapshot),
         *_compare_liquidity(snapshot, confirmed),
@@ -555,6 +556,12 @@ def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
                 f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "
                 "on which the pair was first listed there"
             )
+
+
+def _list_unread_fee(pair: Pair, chain: ChainIndex) -> Iterable[str]:
+    """Yield a warning if the chain is the source and did not tell the pool's fee."""
+    if pair.source == Rpc.info.name and chain.is_fee_unread(pair):
+        yield f"feePercent is not known: the fee of the pool {pair.address} could not be read"
 
 
 def _list_quote_gaps(pair: Pair, *, is_base: bool) -> Iterable[str]:

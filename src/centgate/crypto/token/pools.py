@@ -28,7 +28,7 @@ class PoolKey:
     exchange: str
     """Name for people, such as `Uniswap v3`."""
     fee: int | None
-    """Millionths of the amount (3000 is 0.3 %); None if the pool changes it."""
+    """Millionths of the amount (3000 is 0.3 %); None if the pool changes it, or if it could not be read."""
     tick_spacing: int | None = None
     stable: bool = False
     """True for a pool of two tokens of equal value (Solidly's `x³y + xy³` curve)."""
@@ -74,6 +74,11 @@ class PoolState:
     def is_token_first(self) -> bool:
         """True if the priced token is token0."""
         return self.key.token0 == self.token
+
+    @property
+    def is_fee_unread(self) -> bool:
+        """True if the pool has a fee that could not be read; other kinds are not asked for theirs."""
+        return self.key.fee is None and self.key.kind in ("solidly", "v3")
 
     @property
     def price_in_quote(self) -> float:
