@@ -13,6 +13,7 @@ from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.devchain.well_known import ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_pools import read_pool
+from centgate.lookups.erc20 import encode_uint
 from centgate.lookups.price_impact import quote_impacts
 
 
@@ -194,6 +195,17 @@ async def test_pool_is_read_by_address(market: Market) -> None:
 
     assert (pool.token, pool.quote.symbol, pool.key.fee) == (market.token.lower(), "USDC", 3000)
     assert pool.price_usd == pytest.approx(0.02)
+
+
+async def test_function_of_other_kind_of_pool_is_not_read(base_market: Market) -> None:
+    usdc = base_market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    sides = {base_market.token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}
+    address = base_market.exchanges.add_solidly_pool(sides, stable=True).lower()
+    base_market.node.change = lambda call, answer: encode_uint(30) if is_call_of(call, "fee()") else answer
+
+    pool = await read_pool(base_market.rpc, base_market.chain_id, address)
+
+    assert pool.key.fee == 500
 
 
 @pytest.mark.parametrize("lost", ["token0()", "token1()", "factory()", "fee()"])

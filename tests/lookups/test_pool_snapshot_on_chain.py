@@ -145,6 +145,7 @@ def test_index_is_compared_with_chain(
 
     assert body["data"]["priceUsd"] == told
     assert body["data"]["chainPriceUsd"] == pytest.approx(0.02)
+    assert body["data"]["feePercent"] == 0.3  # of the chain: the index names none
     assert len(body["data"]["saleImpacts"]) == 3
     assert any("differs by" in each for each in body["warnings"]) is doubted
 

@@ -35,6 +35,24 @@ async def test_empty_pools_do_not_hide_a_deep_one(market: Market, monkeypatch: p
     ]
 
 
+async def test_pool_whose_balance_was_lost_is_read(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_states, "MAX_POOLS", 1)
+    exchanges, token = market.exchanges, market.token
+    usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    exchanges.add_v2_pool({token: TOKEN, usdc: 10 * DOLLAR})
+    deep = exchanges.add_v3_pool({token: 10**5 * TOKEN, usdc: 10**5 * DOLLAR}).lower()
+    losses = iter([True])
+    market.node.lose_answers(
+        lambda call, _answer: (
+            is_call_of(call, "balanceOf(address)") and deep[2:] in call.data.hex() and next(losses, False)
+        )
+    )
+
+    (pool,) = await market.pools()
+
+    assert (pool.key.address, list(losses)) == (deep, [])
+
+
 @pytest.mark.parametrize(("lost", "kind"), [("getReserves()", "v4"), ("getLiquidity(bytes32)", "v2")])
 async def test_unread_pool_is_not_taken_for_an_empty_one(market: Market, lost: str, kind: str) -> None:
     exchanges, token = market.exchanges, market.token

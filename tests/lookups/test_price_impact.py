@@ -26,6 +26,42 @@ async def test_impossible_quote_is_no_loss_of_zero(market: Market) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        pytest.param((-32000, "out of gas"), [], id="limit of the node"),
+        pytest.param((3, "execution reverted"), [None, None, None], id="refusal of the pool"),
+    ],
+)
+async def test_lost_quote_is_no_refusal_of_the_pool(
+    market: Market, failure: tuple[int, str], expected: list[float | None]
+) -> None:
+    exchanges, token = market.exchanges, market.token
+    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    (pool,) = await market.pools()
+    market.node.failure = failure
+    market.node.lose_answers(lambda _call, _answer: True)
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert [each.percent for each in impacts] == expected
+    lost = "the sale of $100, $1,000, $10,000 is left out: the node did not quote it"
+    assert market.rpc.trace.warnings == ([] if expected else [lost])
+
+
+async def test_quote_that_is_lost_once_is_asked_for_again(market: Market) -> None:
+    exchanges, token = market.exchanges, market.token
+    exchanges.add_v3_pool({token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    (pool,) = await market.pools()
+    losses = iter([True])
+    market.node.lose_answers(lambda _call, _answer: next(losses, False))
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert all(each.percent for each in impacts)
+    assert (len(impacts), list(losses), market.rpc.trace.warnings) == (3, [], [])
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("kind", ["v2", "v3", "v4"])
 async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: str) -> None:

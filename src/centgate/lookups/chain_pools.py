@@ -37,7 +37,10 @@ from centgate.providers.rpc import ContractCall, Rpc
 MAX_TOKEN_DECIMALS = 77
 """One whole token of more decimals does not fit into 256 bits."""
 _POOL_TERMS = {"v3": "fee()", "slipstream": "tickSpacing()", "solidly": "stable()"}
-"""Function of a pool that gives the term by which its factory finds it, by the kind of the exchange."""
+"""Function of a pool that gives the term by which its factory finds it, by the kind of the exchange.
+
+Pools of other kinds may have a function of that name with another meaning.
+"""
 
 
 async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
@@ -118,21 +121,20 @@ async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> FoundPool:
     quote = quotes.get(token1 or "") or quotes.get(token0 or "")
     if quote is None or token0 is None or token1 is None:
         raise no_pool
-    fee, spacing, stable = [
-        await confirm_answer(rpc, chain_id, call, answer, parse=parse_term, subject="the pool")
-        if kind == exchange.kind
-        else parse_term(answer)
+    terms = {
+        kind: await confirm_answer(rpc, chain_id, call, answer, parse=parse_term, subject="the pool")
         for kind, call, answer in zip(_POOL_TERMS, calls[3:], answers[3:], strict=True)
-    ]
+        if kind == exchange.kind
+    }
     key = PoolKey(
         POOL_KINDS[exchange.kind],
         address,
         token0,
         token1,
         exchange.name,
-        exchange.fee if exchange.kind == "v2" else fee,
-        tick_spacing=spacing,
-        stable=bool(stable),
+        exchange.fee if exchange.kind == "v2" else terms.get("v3"),
+        tick_spacing=terms.get("slipstream"),
+        stable=bool(terms.get("solidly")),
     )
     return FoundPool(exchange, quote, key)
 

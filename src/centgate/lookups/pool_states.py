@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.contract.bytecode import function_selector
@@ -51,13 +52,19 @@ async def choose_pools(
     calls = [balance_of_call(pool.quote.address, pool.key.address) for pool in contracts]
     balances = await rpc.call_contracts(chain_id, calls)
     depths = {
-        pool.key: (decode_uint(balance) or 0)
-        * ((native_usd or 1) if pool.quote.is_native else 1)
-        / 10**pool.quote.decimals
+        pool.key: _measure_depth(pool, decode_uint(balance), native_usd)
         for pool, balance in zip(contracts, balances, strict=True)
     }
     deepest = set(sorted(depths, key=lambda key: -depths[key])[:MAX_POOLS])
     return [pool for pool in pools if pool.key.kind == "v4" or pool.key in deepest]
+
+
+def _measure_depth(pool: FoundPool, balance: int | None, native_usd: float | None) -> float:
+    """Return what a pool holds of its quote token in US dollars, or in coins if these have no known price."""
+    if balance is None:
+        return inf  # the node lost it, and the pool may be the deepest
+    usd = native_usd or 1 if pool.quote.is_native else 1
+    return balance * usd / 10**pool.quote.decimals
 
 
 async def read_states(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 
 from centgate.chains import well_known_chain
 from centgate.coercion import MAX_BASE_UNITS
@@ -11,7 +13,9 @@ from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, Exchange
 from centgate.crypto.token.pool_math import loss_percent, quote_v2_sale
 from centgate.crypto.token.pools import MAX_V4_AMOUNT, PoolKey, PoolState, PriceImpact
-from centgate.lookups.contract_answers import has_any_code
+from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt
+from centgate.lookups.contract_answers import confirm_answer, has_any_code
 from centgate.lookups.erc20 import WORD, decode_uint, encode_address, encode_uint
 from centgate.lookups.pool_candidates import NATIVE_CURRENCY, encode_v4_terms
 from centgate.providers.rpc import ContractCall, Rpc
@@ -42,10 +46,11 @@ async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[Price
     if impossible:
         sizes = ", ".join(f"${usd:,}" for usd in impossible)
         rpc.trace.add_warning(f"the sale of {sizes} is left out: the node's quote of it cannot be true")
+    left_out = {*impossible, *(possible.keys() - received.keys())}
     return [
         PriceImpact(usd, loss_percent(received[usd], amount, state.spot) if received.get(usd) else None)
         for usd, amount in amounts.items()
-        if usd not in impossible
+        if usd not in left_out
     ]
 
 
@@ -63,7 +68,8 @@ async def _quote_sales(
 ) -> dict[int, int] | None:
     """Return what the pool pays for each amount, by US dollars; 0 if it cannot take the amount.
 
-    None, with a warning, if the exchange's quoter is not there to be asked.
+    Amounts whose quote the node lost are left out, with a warning. None, also with one, if the exchange's
+    quoter is not there to be asked.
     """
     if state.key.kind == "v2" and state.key.fee is not None:
         reserves = (state.token_reserve or 0, state.quote_reserve or 0)
@@ -74,7 +80,17 @@ async def _quote_sales(
     if exchange.quoter and not any(answers) and not await has_any_code(rpc, chain_id, [exchange.quoter]):
         rpc.trace.add_warning(f"sales could not be quoted: {exchange.name}'s quoter is not at this node")
         return None
-    return {usd: decode_uint(answer) or 0 for usd, answer in zip(amounts, answers, strict=True)}
+    confirm_quote = partial(confirm_answer, rpc, chain_id, parse=decode_uint, subject="the quote of a sale")
+    pairs = zip(calls, answers, strict=True)
+    quotes = await asyncio.gather(*(attempt(confirm_quote, call, answer) for call, answer in pairs))
+    received = {
+        usd: quote or 0
+        for usd, quote in zip(amounts, quotes, strict=True)
+        if not isinstance(quote, NoData | ProviderFailure)
+    }
+    if lost := [f"${usd:,}" for usd in amounts if usd not in received]:
+        rpc.trace.add_warning(f"the sale of {', '.join(lost)} is left out: the node did not quote it")
+    return received
 
 
 def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCall:

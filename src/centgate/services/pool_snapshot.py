@@ -386,7 +386,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         url=pair.url,
         dex=pair.dex,
         dex_version=pair.version,
-        fee_percent=pair.fee_percent,
+        fee_percent=pair.fee_percent if confirmed is None or pair.fee_percent else confirmed.fee_percent,
         base_token=_build_token(pair.base, pair.base_amount, pair.base_side_usd),
         quote_token=_build_token(pair.quote, pair.quote_amount, pair.quote_side_usd),
         market_cap_usd=pair.market_cap_usd if is_base else None,
@@ -401,7 +401,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
     for warning in (
         *_list_fallback_warnings(pair, record),
         *_list_missing_fields(snapshot, is_base=is_base),
-        *_list_unread_fee(pair, chain),
+        *_list_unread_fee(snapshot, confirmed, chain),
         *_list_quote_gaps(pair, is_base=is_base),
         *_compare_prices(snapshot),
         *_compare_liquidity(snapshot, confirmed),
@@ -558,10 +558,10 @@ def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
             )
 
 
-def _list_unread_fee(pair: Pair, chain: ChainIndex) -> Iterable[str]:
-    """Yield a warning if the chain is the source and did not tell the pool's fee."""
-    if pair.source == Rpc.info.name and chain.is_fee_unread(pair):
-        yield f"feePercent is not known: the fee of the pool {pair.address} could not be read"
+def _list_unread_fee(snapshot: PoolSnapshot, confirmed: Pair | None, chain: ChainIndex) -> Iterable[str]:
+    """Yield a warning if no source told the pool's fee, and the chain did not although it knows the pool."""
+    if snapshot.fee_percent is None and confirmed is not None and chain.is_fee_unread(confirmed):
+        yield f"feePercent is not known: the fee of the pool {confirmed.address} could not be read"
 
 
 def _list_quote_gaps(pair: Pair, *, is_base: bool) -> Iterable[str]:
