@@ -25,7 +25,7 @@ from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
 
 TIME_LIMITS = (
-    "centgate.lookups.trade_simulation.TRANSFER_SECONDS",
+    "centgate.lookups.holder_sales.TRANSFER_SECONDS",
     "centgate.provider.REQUEST_SECONDS",
     "centgate.providers.bytecode.ANALYSIS_SECONDS",
     "centgate.services.pool_snapshot.MAX_CHAIN_SECONDS",

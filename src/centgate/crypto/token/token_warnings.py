@@ -11,7 +11,13 @@ from centgate.crypto.token.powers import POWER_FLAGS
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, TokenFlags, TokenSource
 from centgate.crypto.token.token_rule import SALE_SUBJECT
 from centgate.crypto.token.token_rules import TOKEN_RULES
-from centgate.crypto.token.trade_rules import FAILED_SALES, HOLDER_TAXES, SELL_LIMITS, TAKEN_AWAY
+from centgate.crypto.token.trade_rules import (
+    FAILED_SALES,
+    HOLDER_CHECKS,
+    HOLDER_TAXES,
+    SELL_LIMITS,
+    TAKEN_AWAY,
+)
 from centgate.crypto.token.trades import SimulatedTrade, TaxName
 
 LABELS: dict[TokenSource, str] = {
@@ -206,8 +212,7 @@ def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
         checks = ", ".join(_CHECKS_BY_SOURCE["onchain:simulation"])
         yield f"the simulation on the chain itself has no result{reason}; not checked there: {checks}"
     elif trade.result.holder_sales is None:
-        checks = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
-        yield f"no holder was found to sell at; not checked on the chain: {checks}"
+        yield f"no holder was found to sell at; not checked on the chain: {HOLDER_CHECKS}"
 
 
 def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:

@@ -19,6 +19,8 @@ TINY_SALE_PERCENT = 0.05
 """Percent of the supply below which a largest sale keeps a holding from being sold."""
 FAILED_SALES, TAKEN_AWAY = "failed sales", "holdings taken away"
 HOLDER_TAXES, SELL_LIMITS = "holders' taxes", "sell limits"
+HOLDER_CHECKS = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+"""Checks that sales at holders make."""
 _SIMULATION_FLAGS: tuple[tuple[str, FlagSeverity, str, str], ...] = (
     ("high_fail_rate", "critical", FAILED_SALES, "A very high share of its holders could not sell."),
     ("high_siphon_rate", "critical", TAKEN_AWAY, "It was taken away from very many holders."),
