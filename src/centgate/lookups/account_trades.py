@@ -78,7 +78,8 @@ class AccountTrader:
         sender = create_sender(gas_price) if features.overrides else contract
         trades = await self._trade_as(sender, features)
         if sender is not contract and not any(trades.purchases):
-            trades = await self._trade_as(replace(contract, gas_price=0), features)
+            sender = contract
+            trades = await self._trade_as(sender, features)
         first = trades.purchases[0]
         if sender is contract or first is None or not first.has_bought or first.has_sold:
             return trades

@@ -19,8 +19,8 @@ from centgate.providers.rpc import Rpc
 
 TRANSFER_SECONDS = 3.0
 """Seconds for the transfers of holders, without which the rest has its verdict."""
-_REFUSALS = ("revert", "invalid opcode", "out of gas", "bad instruction", "stack")
-"""Words of nodes on a call that the contract ended; others are failures of the node."""
+_OUT_OF_GAS = "out of gas"
+"""Words of nodes on a call that spent all of its gas, which is ample for a transfer."""
 _DELEGATION = bytes.fromhex("ef0100")
 """Start of the code of a wallet that delegates to a contract (EIP-7702)."""
 
@@ -57,24 +57,12 @@ class HolderSeller:
         is_behind = height is not None and node_height < height
         if is_behind:
             sent = None  # what was bought since is not there yet, rather than gone
-        probes: list[HolderProbe] = []
-        missing = 0
-        for holder, (code, outcome) in outcomes.items():
-            if code and not code.startswith(_DELEGATION):
-                continue
-            probe = parse_outcome(partial(parse_holder_probe, holder), outcome)
-            if probe is None or not probe.depth or (is_behind and not probe.balance):
-                missing += 1
-                continue
-            probes.append(replace(probe, can_send=sends.get(holder)))
+        probes = self._parse_probes(outcomes, is_behind=is_behind)
         gone = {each.holder for each in probes if _is_gone(each, (received or {}).get(each.holder, 0))}
         drained = await self._find_drained(gone, told, sent, height)
-        probes = [replace(each, drained=each.holder in drained) for each in probes]
-        if missing:
-            self.rpc.trace.add_warning(
-                f"sales at {missing} of {len(chosen)} holders gave no result; not checked at them on the "
-                f"chain: {HOLDER_CHECKS}"
-            )
+        probes = [
+            replace(each, can_send=sends.get(each.holder), drained=each.holder in drained) for each in probes
+        ]
         tested = [probe for probe in probes if probe.is_tested]
         # a token may refuse so small an amount
         refused = {
@@ -103,6 +91,29 @@ class HolderSeller:
             return await self._run_at_holders(holders, 0)
         return found if is_run else (0, {})
 
+    def _parse_probes(
+        self, outcomes: Mapping[str, tuple[bytes, CallOutcome]], *, is_behind: bool
+    ) -> list[HolderProbe]:
+        """Return the results at holders that are wallets; warn of those without one."""
+        wallets = {
+            holder: outcome
+            for holder, (code, outcome) in outcomes.items()
+            if not code or code.startswith(_DELEGATION)
+        }
+        probes = [
+            probe
+            for holder, outcome in wallets.items()
+            if (probe := parse_outcome(partial(parse_holder_probe, holder), outcome))
+            and probe.depth
+            and (probe.balance or not is_behind)
+        ]
+        if missing := len(wallets) - len(probes):
+            self.rpc.trace.add_warning(
+                f"sales at {missing} of {len(outcomes)} holders gave no result; not checked at them on the "
+                f"chain: {HOLDER_CHECKS}"
+            )
+        return probes
+
     async def _read_sent(self, holders: Sequence[str], height: int | None) -> set[str] | None:
         """Return the holders that sent tokens themselves; None if that is not known."""
         if height is None:
@@ -110,7 +121,7 @@ class HolderSeller:
         topics = [erc20.TRANSFER_TOPIC, [erc20.encode_topic(holder) for holder in holders]]
         logs = await read_recent_logs(self.rpc, self.market, self.market.token, topics, height)
         # a shorter range than that of the purchases may lack sales, as does a failure
-        if logs is None or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
+        if logs is None or logs.unread or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
             return None
         sent = (log for log in logs.entries if parse_transfer_amount(log) and log.topics[1] != log.topics[2])
         return {erc20.decode_address(log.topics[1]) for log in sent}
@@ -128,7 +139,7 @@ class HolderSeller:
         return {
             holder: outcome.succeeded and (not outcome.data or any(outcome.data))
             for holder, outcome in zip(amounts, outcomes, strict=True)
-            if outcome.succeeded or outcome.data or _is_refusal(outcome.message or "")
+            if outcome.succeeded or outcome.data or _is_refused_transfer(outcome)
         }
 
     async def _find_drained(
@@ -163,6 +174,6 @@ def _is_gone(probe: HolderProbe, received: int) -> bool:
     return probe.balance * 100 < received
 
 
-def _is_refusal(message: str) -> bool:
-    """True if a node says that the contract ended a call."""
-    return any(word in message.lower() for word in _REFUSALS)
+def _is_refused_transfer(outcome: CallOutcome) -> bool:
+    """True if a node says that the token ended a transfer; other failures are those of the node."""
+    return outcome.is_refusal or _OUT_OF_GAS in (outcome.message or "").lower()

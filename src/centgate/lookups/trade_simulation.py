@@ -33,7 +33,7 @@ from centgate.providers.rpc import Rpc
 MAX_POOLS = 3
 """Pools in which new accounts trade, the deepest first; one of Uniswap v4 is among them if there is any."""
 MAX_GAS_PRICE = 10_000 * 10**9
-"""Wei; above it a node's answer is no price."""
+"""Wei; a higher answer of a node is cut to it."""
 
 
 @dataclass(frozen=True, slots=True)
