@@ -96,7 +96,7 @@ class ServiceResult:
     providers: list[dict[str, Any]]
     warnings: list[str]
     is_provisional: bool = False
-    """True if a provider is still collecting data, so that a later result will contain more."""
+    """True if a later result may contain more: a provider still collects data, or a part failed."""
 
     @property
     def is_degraded(self) -> bool:

@@ -70,6 +70,8 @@ UNCHARGED_SIGN_NEW = PaymentNote("unused", charged=False, retry="new_payment")
 """The payment was not charged; signing a new one may help."""
 UNCHARGED_RESEND = PaymentNote("unused", charged=False, retry="same_payment")
 """The payment was not charged and can be sent again."""
+UNKNOWN_RESEND = PaymentNote("in_flight", charged=False, retry="same_payment")
+"""It is not known yet what became of the payment; sent again, it gets what it has paid for."""
 
 
 @dataclass(frozen=True, slots=True)

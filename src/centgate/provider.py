@@ -133,7 +133,7 @@ class RequestTrace:
     providers: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     warnings: list[str] = field(default_factory=list[str])
     is_provisional: bool = False
-    """True if a provider is still collecting data; the answer is then cached only for a short time."""
+    """True if a later answer may contain more; this one is then cached only for a short time."""
 
     @classmethod
     def start(cls) -> RequestTrace:

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from centgate.settings import Settings
 
-UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
+UNKNOWN = {"state": "in_flight", "charged": False, "retry": "same_payment"}
 
 
 def make_directory(file: Path) -> None:
@@ -77,7 +77,7 @@ def test_unrecorded_payment_is_not_taken(
     response = pay(client, sign_payment(client, buyer))
 
     assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
-    assert payment_note(response) == UNTOUCHED
+    assert payment_note(response) == UNKNOWN
     assert "PAYMENT-REQUIRED" not in response.headers
     assert facilitator.settle_calls == 0
 
@@ -128,7 +128,7 @@ def test_full_disk_stops_payments_before_settlement(
         fill_disk(process, full=False)
         served = pay(client, payment)
 
-    assert (refused.status_code, payment_note(refused), health.status_code) == (500, UNTOUCHED, 503)
+    assert (refused.status_code, payment_note(refused), health.status_code) == (500, UNKNOWN, 503)
     assert calls == 0
     assert served.status_code == 200
 

@@ -33,7 +33,7 @@ from centgate.settings import ProviderSettings, Settings
 PATIENCE = 40.0
 LATEST = 30.0
 """Maximum seconds until a response, whatever the database does."""
-UNTOUCHED = {"state": "unused", "charged": False, "retry": "same_payment"}
+UNKNOWN = {"state": "in_flight", "charged": False, "retry": "same_payment"}
 
 
 @pytest.fixture
@@ -157,8 +157,22 @@ def test_server_starts_before_its_database(
         served = pay(client, payment)
 
     assert (before, served.status_code) == (503, 200)
-    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNTOUCHED)
+    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNKNOWN)
     assert "the database is not available yet" in log.read_text()
+
+
+def test_charged_payment_is_not_called_unused_without_database(
+    own_postgres: Postgres, api: ApiFactory, settings: Settings, buyer: Buyer
+) -> None:
+    client = api(settings.model_copy(update={"database_url": own_postgres.new_database()}))
+    payment = sign_payment(client, buyer)
+    delivered = pay(client, payment)
+    own_postgres.kill()
+
+    response = pay(client, payment)
+
+    assert (delivered.status_code, response.status_code) == (200, 500)
+    assert payment_note(response) == UNKNOWN
 
 
 @pytest.mark.extended
@@ -176,7 +190,7 @@ def test_read_only_sessions_do_not_outlive_failover(
     postgres.run(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     served = [pay(client, each) for each in (payment, *(sign_payment(client, buyer) for _ in range(8)))]
 
-    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNTOUCHED)
+    assert (is_retryable_error(refused), payment_note(refused)) == (True, UNKNOWN)
     assert {response.status_code for response in served} == {200}
     wait_until(lambda: is_ready(client))
 

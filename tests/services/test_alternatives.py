@@ -482,7 +482,22 @@ def test_unreadable_page_has_error_beside_others(deploy: Deploy, upstreams: Fake
     pages = response.json()["data"]["pages"]
     assert [each["url"] for each in pages] == urls
     assert [each["error"] and each["error"]["reason"] for each in pages] == [None, "not_found", None]
+    assert response.json()["warnings"] == [f"{urls[1]}: not read: {pages[1]['error']['message']}"]
     assert provider_statuses(response)["pagereader"] == ("primary", "ok")
+
+
+@pytest.mark.parametrize(("status", "is_kept"), [(500, False), (404, True)])
+def test_passing_failure_of_page_is_not_kept(
+    deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch, status: int, *, is_kept: bool
+) -> None:
+    monkeypatch.setattr(response_cache, "MAX_DEGRADED_TTL", 0.0)
+    client = deploy()
+    upstreams.set_response("site", "/broken", "broken", status=status)
+    question = {"urls": [page_url(upstreams), page_url(upstreams, "broken")]}
+
+    answers = [send_paid(client, SERVICES["neuralweb-contents"].path, question).json() for _ in range(2)]
+
+    assert [each["cache"]["hit"] for each in answers] == [False, is_kept]
 
 
 def test_unreadable_pages_alone_are_provider_failure(deploy: Deploy, upstreams: FakeUpstreams) -> None:

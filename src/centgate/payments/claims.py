@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from centgate.errors import (
     UNCHARGED_RESEND,
+    UNKNOWN_RESEND,
     CentgateError,
     InternalError,
     PaymentConflict,
@@ -369,7 +370,7 @@ def _maybe_sent_error(row: ResultRow, now: float) -> ProviderError:
         FACILITATOR_NAME,
         "the facilitator took no more payments, but may have sent this one: whether it moved is not known "
         "before it expires; send the same payment again then",
-        payment=PaymentNote("in_flight", charged=False, retry="same_payment"),
+        payment=UNKNOWN_RESEND,
         retry_after=max(1, ceil(row["valid_before"] - now)),
     )
 

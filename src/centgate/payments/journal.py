@@ -24,7 +24,7 @@ from itertools import count, islice
 from math import inf
 from typing import Any, TypeVar
 
-from centgate.errors import UNCHARGED_RESEND, CentgateError, PaymentNote
+from centgate.errors import UNKNOWN_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments import claims, queries, sign_in_nonces, webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey
@@ -171,7 +171,7 @@ class Journal:
             try:
                 await self.heartbeat()  # before the first claim, so that this process counts as alive
             except JournalUnavailable as error:
-                error.payment = UNCHARGED_RESEND
+                error.payment = UNKNOWN_RESEND
                 raise
         return self._clock()
 
@@ -337,12 +337,12 @@ class Journal:
 
     async def find_note(self, payment: Payment) -> PaymentNote | None:
         """Return the note on a payment that is in the journal, None if it is not."""
-        return await self._run_unit(partial(claims.find_payment_note, payment), UNCHARGED_RESEND)
+        return await self._run_unit(partial(claims.find_payment_note, payment), UNKNOWN_RESEND)
 
     async def heartbeat(self) -> None:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        database_time = await self._run_unit(partial(claims.heartbeat, self.worker), UNCHARGED_RESEND)
+        database_time = await self._run_unit(partial(claims.heartbeat, self.worker), UNKNOWN_RESEND)
         if isinstance(self._clock, DatabaseClock):
             self._clock.synchronize(database_time, asked_at=asked_at)
         await self.retry_releases()
@@ -421,7 +421,7 @@ class Journal:
                     possibly_claimed=possibly_claimed,
                     facilitators=facilitators,
                 )
-                result = await self._run_unit(partial(claims.claim_payment, attempt), UNCHARGED_RESEND)
+                result = await self._run_unit(partial(claims.claim_payment, attempt), UNKNOWN_RESEND)
                 if isinstance(result, Claim):
                     break
                 waiting_since = waiting_since or now

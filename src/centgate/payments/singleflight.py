@@ -11,15 +11,13 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from centgate.errors import InternalError, PaymentNote
+from centgate.errors import UNKNOWN_RESEND, InternalError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, signature_rejection
 from centgate.payments.claims import RequestBinding, StoredAnswer
 
 RETRY_AFTER = 5
 """Seconds after which a stopped server is likely to be running again."""
 
-UNCLAIMED = PaymentNote("in_flight", charged=False, retry="same_payment")
-"""State of a payment whose work was cancelled before the journal told it."""
 CANCEL_TIMEOUT = 1
 """Seconds that cancelled work gets to release its claim in the journal."""
 
@@ -95,7 +93,7 @@ class SingleFlight:
             for key in keys:
                 del self._flights[key]
             for request in flight.waiting:  # without an outcome, the work was cancelled before its claim
-                _hand_over(request, outcome or interruption_error(UNCLAIMED))
+                _hand_over(request, outcome or interruption_error(UNKNOWN_RESEND))
 
     async def wait_running(self, max_wait: float) -> set[asyncio.Task[None]]:
         """Wait for the work that runs now; return what is unfinished after `max_wait` seconds."""
