@@ -474,6 +474,15 @@ def test_only_configured_origins_may_call(api: ApiFactory, settings: Settings) -
 
     assert known.headers["Access-Control-Allow-Origin"] == ELSEWHERE
     assert "Access-Control-Allow-Origin" not in unknown.headers
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (400, "validation_error")
+    assert "https://other.example" in unknown.json()["error"]["message"]
+
+
+def test_preflight_of_other_method_is_refused_as_the_method_is(reader: httpx.Client) -> None:
+    response = REQUESTS["preflight refused"](reader)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert response.headers["Allow"] == "GET, HEAD, POST"
 
 
 def test_response_for_one_origin_varies_by_origin(api: ApiFactory, settings: Settings) -> None:

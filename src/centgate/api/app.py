@@ -13,7 +13,6 @@ import orjson
 import structlog
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from centgate import envelope
 from centgate.api import index_page, wellknown_files, x402_discovery
 from centgate.api.content_negotiation import is_preferred
+from centgate.api.cors import BrowserAccess
 from centgate.api.documents import StaticDocument
 from centgate.api.http_requests import note_error, read_body, read_header
 from centgate.api.mcp import endpoint as mcp
@@ -58,14 +58,6 @@ from centgate.service_status import REPORT_TTL
 from centgate.settings import Settings
 from centgate.timestamps import format_timestamp
 
-EXPOSED_HEADERS = (
-    "Payment-Required",
-    "Payment-Response",
-    "X-Request-Id",
-    "Idempotent-Replayed",
-    "Retry-After",
-)
-MPP_HEADERS = ("WWW-Authenticate", "Payment-Receipt")
 """Headers that pages of other origins may read besides, if MPP is accepted."""
 
 UNLIMITED_PATHS = frozenset({"/health", "/livez", "/readyz"})
@@ -94,13 +86,8 @@ def create_app(settings: Settings, meter: Meter = NULL_METER) -> ASGIApp:
     )
     starlette.router.redirect_slashes = False
     dispatcher = PaidRouteDispatcher(all_routes, starlette, ClientLimits(settings, meter))
-    cors = CORSMiddleware(  # around Starlette, so that a page of another origin can read a 500 too
-        dispatcher,
-        allow_origins=settings.allowed_origins,
-        allow_methods=["GET", "HEAD", "POST"],
-        allow_headers=["*"],
-        expose_headers=(*EXPOSED_HEADERS, *(MPP_HEADERS if settings.mpp_enabled else ())),
-    )
+    # around Starlette, so that a page of another origin can read a 500 too
+    cors = BrowserAccess(dispatcher, settings, _error_response)
     return AccessLogMiddleware(dispatcher, cors, meter, added_headers=_security_headers(settings))
 
 
