@@ -699,7 +699,8 @@ def test_event_logs_are_read_without_index(shop: Shop, fault: Fault):
     assert source_statuses(response)["rpc"] == "ok"
     assert (
         body["warnings"][-1]
-        == "GoPlus Security was not available; event logs of a block range were read instead"
+        == "a fallback source was used: event logs of a block range instead of GoPlus Security, "
+        "which was not available"
     )
     router, vault = body["data"]["approvals"]
     assert router["allowance"]["amountBaseUnits"] == str(MAX - 70)

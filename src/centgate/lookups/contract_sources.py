@@ -112,6 +112,15 @@ class SourceRegistries:
             if each.supports_chain(self._chain_id) and each.info.name not in answered
         ]
 
+    def describe_fallback(self, records: Sequence[SourceRecord]) -> str | None:
+        """Return that other registries answered instead of the primary one, which failed; None if not so."""
+        failed = self._failed.get(self._etherscan.info.name)
+        if not records or not isinstance(failed, ProviderFailure):
+            return None
+        labels = {each.info.name: each.info.label for each in self._available}
+        used = " and ".join(dict.fromkeys(labels[each.registry] for each in records))
+        return f"a fallback source was used: {used} instead of {self._etherscan.info.label}, which failed"
+
     def is_verified(self, records: Sequence[SourceRecord]) -> bool | None:
         """True if a record is of verified source; False only if every registry of the chain has none."""
         if any(each.is_verified for each in records):

@@ -182,9 +182,7 @@ class WalletSources:
                 failures.append(answer)
                 continue
             if failures:
-                self._record.add_warning(
-                    f"{subject} from {provider.info.label}, since a better source failed"
-                )
+                self._record.add_warning(f"a fallback source was used: {subject} from {provider.info.label}")
             return answer, cast(WalletSource, provider.info.name)
         raise (
             failures[0]

@@ -218,7 +218,8 @@ async def _read_history(
     if logs:
         if goplus.supports_chain(chain_id) and not logs.is_complete:
             goplus.trace.add_warning(
-                f"{goplus.info.label} was not available; event logs of a block range were read instead"
+                "a fallback source was used: event logs of a block range instead of "
+                f"{goplus.info.label}, which was not available"
             )
         return ApprovalHistory(logs.approvals, logs.source, logs, found_grants)
     assert isinstance(scan, NoData | ProviderFailure)  # there is neither index nor logs

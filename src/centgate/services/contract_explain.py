@@ -272,6 +272,8 @@ async def contract_explain(
     behind = implementations_task.result()
     implementations = build_implementations(registries, finding, sources, behind, functions)
     report = ContractOverview(address, state, finding, sources, implementations, registries, behind)
+    if fallback := registries.describe_fallback(sources.records):
+        rpc.trace.add_warning(fallback)
     for warning in list_unread_sources(chain_id, registries, state, is_complete=failure is None):
         rpc.trace.add_warning(warning)
     return ContractExplanation(

@@ -544,13 +544,19 @@ def _build_trade_counts(pair: Pair, *, is_base: bool) -> TradeCounts | None:
 def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
     """Yield the warnings for a response from the second source, or from the chain."""
     if pair.source == Rpc.info.name:
-        yield "no exchange index answered: the figures are read from the chain, which has none of 24 hours"
+        yield (
+            "a fallback source was used: no exchange index answered, so the figures are read from the chain, "
+            "which has none of 24 hours"
+        )
         if pair.quote_price_usd == 1:
             yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"
     if pair.source == GeckoTerminal.info.name:
         first = record.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
-        yield f"{GeckoTerminal.info.label} is used instead of {DexScreener.info.label}, which {reason}"
+        yield (
+            f"a fallback source was used: {GeckoTerminal.info.label} instead of {DexScreener.info.label}, "
+            f"which {reason}"
+        )
         if pair.created_at:
             yield (
                 f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "
