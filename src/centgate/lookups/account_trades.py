@@ -54,14 +54,14 @@ class NewAccountTrades:
     """True if `wallet` would tell more, and could not be tried."""
 
     @property
-    def deepest(self) -> int:
+    def first_traded(self) -> int:
         """Position of the first pool where new accounts can buy; 0 if there is none."""
         return next((number for number, each in enumerate(self.purchases) if each and each.has_bought), 0)
 
     @property
     def has_sold(self) -> bool:
         """True if a new account or the sender could sell."""
-        first, (_, sold) = self.purchases[self.deepest], self.origin or (None, None)
+        first, (_, sold) = self.purchases[self.first_traded], self.origin or (None, None)
         return (first is not None and first.has_sold) or (sold is not None and sold.has_sold)
 
 
@@ -117,12 +117,12 @@ class AccountTrader:
         is_lost = replace(trades, is_wallet_lost=True)
         if allowance is None:
             return is_lost
-        first = trades.purchases[trades.deepest]
+        first = trades.purchases[trades.first_traded]
         # amounts that no other trade has; no larger ones where a limit may be what refuses them
         times = _RANDOM.randint(4, 9) if first and first.large and first.large.has_sold else 1
         # twice the gas that the sale needs: a token may know a simulation by ample gas
         transfer_gas = 2 * first.small.gas_used if first and first.small and first.has_sold else 0
-        market = self.markets[trades.deepest]
+        market = self.markets[trades.first_traded]
         trade = partial(market.wallet_call, allowance, gas_price, transfer_gas=transfer_gas)
         percent = _RANDOM.randint(45, 90)
         wallet = await self._run_trade(trade(sender=allowance.owner, times=times, percent=percent))

@@ -144,52 +144,69 @@ def _is_possible_price(key: PoolKey, answer: bytes | None) -> bool:
 
 def _parse_state(pool: FoundPool, facts: TokenFacts, answers: Sequence[bytes | None]) -> PoolState | None:
     """Parse a pool's state, of which nothing is missing; None if the pool is empty."""
-    key, token_first = pool.key, pool.key.token0 == pool.token
-    state = PoolState(
+    key, quote = pool.key, pool.quote
+    reserves: tuple[int | None, int | None] | None
+    if key.kind == "v4":
+        root, liquidity = map(decode_uint, answers)
+        spot = price_of_sqrt(root, token_first=key.token0 == pool.token) if root and liquidity else None
+        reserves = (None, None)
+    else:
+        held, quote_held, price_answer, *fee_answers = answers
+        key = _add_fee(key, fee_answers)
+        spot = _parse_spot(pool, facts, price_answer)
+        reserves = _parse_reserves(pool, held, quote_held, price_answer)
+    if spot is None or reserves is None:
+        return None
+    return PoolState(
         key,
         pool.token,
-        pool.quote,
+        quote,
         token_decimals=facts.decimals,
         token_symbol=facts.symbol,
-        spot=(0, 1),
-        token_reserve=None,
-        quote_reserve=None,
-        quote_usd=facts.native_usd if pool.quote.is_native else 1.0,
+        spot=spot,
+        token_reserve=reserves[0],
+        quote_reserve=reserves[1],
+        quote_usd=facts.native_usd if quote.is_native else 1.0,
     )
-    if key.kind == "v4":
-        root, liquidity = (decode_uint(answer) for answer in answers)
-        if not root or not liquidity:
-            return None
-        return replace(state, spot=price_of_sqrt(root, token_first=token_first))
-    held, quote_held, price_answer, *fee_answer = answers
-    state = replace(state, token_reserve=decode_uint(held), quote_reserve=decode_uint(quote_held))
-    if fee_answer and key.fee is None and (fee := parse_term(fee_answer[0])) is not None:
-        # Solidly's factories give hundredths of a percent
-        unit = FEE_UNIT // 10_000 if key.kind == "solidly" else 1
-        state = replace(state, key=replace(key, fee=fee * unit))
-    spot = _parse_spot(state, price_answer, token_first=token_first)
-    if spot is None or not state.token_reserve or not state.quote_reserve:
-        return None
-    if key.kind in ("v2", "solidly") and price_answer is not None:
-        # a token can tell a reader any balance; the pair trades with what it has recorded
-        recorded = (decode_word(price_answer, 0), decode_word(price_answer, 1))
-        first, second = recorded if token_first else recorded[::-1]
-        state = replace(
-            state,
-            token_reserve=min(state.token_reserve, first),
-            quote_reserve=min(state.quote_reserve, second),
-        )
-    return replace(state, spot=spot)
 
 
-def _parse_spot(state: PoolState, answer: bytes | None, *, token_first: bool) -> tuple[int, int] | None:
+def _add_fee(key: PoolKey, answers: Sequence[bytes | None]) -> PoolKey:
+    """Add the fee that a pool or its factory tells, if its kind has none of its own."""
+    fee = parse_term(answers[0]) if answers and key.fee is None else None
+    if fee is None:
+        return key
+    # Solidly's factories give hundredths of a percent
+    return replace(key, fee=fee * (FEE_UNIT // 10_000 if key.kind == "solidly" else 1))
+
+
+def _parse_spot(pool: FoundPool, facts: TokenFacts, answer: bytes | None) -> tuple[int, int] | None:
     """Parse the spot price from `getReserves`, or from the first word of `slot0` or `globalState`."""
     if answer is None or len(answer) < 2 * WORD:
         return None
-    first, second = decode_word(answer, 0), decode_word(answer, 1)
-    if state.key.kind not in ("v2", "solidly"):
-        return price_of_sqrt(first, token_first=token_first) if first else None
-    reserve, other = (first, second) if token_first else (second, first)
-    if state.key.stable:
-        return price_of_stable(reserve, other, state.token_decimals, state.quote.decimals)
+    if pool.key.kind not in ("v2", "solidly"):
+        root = decode_word(answer, 0)
+        return price_of_sqrt(root, token_first=pool.key.token0 == pool.token) if root else None
+    reserve, other = _decode_recorded(pool, answer)
+    if pool.key.stable:
+        return price_of_stable(reserve, other, facts.decimals, pool.quote.decimals)
     return (other, reserve) if reserve and other else None
+
+
+def _parse_reserves(
+    pool: FoundPool, held: bytes | None, quote_held: bytes | None, answer: bytes | None
+) -> tuple[int, int] | None:
+    """Parse the base units of the token and of the quote token in a pool; None if it lacks one of them."""
+    reserve, quote_reserve = decode_uint(held), decode_uint(quote_held)
+    if not reserve or not quote_reserve:
+        return None
+    if pool.key.kind not in ("v2", "solidly") or answer is None:
+        return reserve, quote_reserve
+    # a token can tell a reader any balance; the pair trades with what it has recorded
+    recorded, quote_recorded = _decode_recorded(pool, answer)
+    return min(reserve, recorded), min(quote_reserve, quote_recorded)
+
+
+def _decode_recorded(pool: FoundPool, answer: bytes) -> tuple[int, int]:
+    """Decode `getReserves`: base units of the token, then of the quote token."""
+    first, second = decode_word(answer, 0), decode_word(answer, 1)
+    return (first, second) if pool.key.token0 == pool.token else (second, first)

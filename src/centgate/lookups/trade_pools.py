@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
+from centgate.lookups.contract_answers import parse_address
 from centgate.providers.rpc import ContractCall, Rpc
 
 MAX_CANDIDATES = 8
@@ -66,7 +67,7 @@ class _PoolAnswers:
 
     def identify(self, address: str, token: str) -> PoolKey | None:
         """Return the pool's key; None if it is no pool of the token, or of an unknown kind."""
-        sides = [self._address(name) for name in ("token0", "token1")]
+        sides = [parse_address(self.answers[name]) for name in ("token0", "token1")]
         kind = self._kind()
         if kind is None or None in sides or token not in sides:
             return None
@@ -89,7 +90,3 @@ class _PoolAnswers:
     def _number(self, name: str) -> int | None:
         value = erc20.decode_uint(self.answers[name])
         return value if value is not None and value < 2**24 else None
-
-    def _address(self, name: str) -> str | None:
-        answer = self.answers[name]
-        return "0x" + answer[12:32].hex() if answer and len(answer) == 32 else None

@@ -164,11 +164,7 @@ class _TradeSimulation:
             )
 
     def _summarise(self, trades: NewAccountTrades, holders: Sequence[HolderProbe]) -> Simulation:
-        """Summarise the deepest pool that has a verdict, else the deepest that is not empty.
-
-        Holders and the sender count where they were tried, and for a pool that stands in for one where nobody
-        could buy.
-        """
+        """Summarise the deepest pool that has a verdict, else the deepest that is not empty."""
         purchases = trades.purchases
         if not any(purchases) and trades.origin is None and not holders:
             return Simulation(explanation=NOT_RUN)
@@ -176,32 +172,38 @@ class _TradeSimulation:
         is_pair = self.markets[0].pool.kind == "v2"
         priced = [each.priced_by(first.small if first else None, is_pair=is_pair) for each in holders]
         simulations: list[Simulation] = []
-        deepest = trades.deepest
-
-        def judge(number: int) -> Simulation:
-            counts = number <= deepest
-            probes = TradeProbes(
-                self.markets[number].pool,
-                purchases[number],
-                trades.origin if counts else None,
-                priced if counts else (),
-                by_contract=trades.by_contract if number == 0 else None,
-                is_origin_lost=counts and trades.is_origin_lost,
-                wallet=trades.wallet if counts else None,
-            )
-            return summarise_trades(probes)
-
         for number in self._order_by_depth(purchases):
-            simulation, purchase = judge(number), purchases[number]
-            # a pool that sells and does not buy back is not outweighed by a smaller one that does, nor by one
-            # of v4, of which a narrow range makes any depth for little money
+            simulation, purchase = self._summarise_pool(number, trades, priced), purchases[number]
             if purchase is not None and purchase.has_bought:
-                is_cleared = number != deepest and simulation.honeypot is False
-                return _choose_unsold(judge(deepest), simulation) if is_cleared else simulation
+                # a pool that sells and does not buy back is not outweighed by a smaller one that does, nor by
+                # one of v4, of which a narrow range makes any depth for little money
+                if number != trades.first_traded and simulation.honeypot is False:
+                    traded = self._summarise_pool(trades.first_traded, trades, priced)
+                    return simulation if traded.honeypot is False else traded
+                return simulation
             simulations.append(simulation)
         decided = (each for each in simulations if each.honeypot is not None)
         filled = (each for each in simulations if each.pair_empty is not True)
         return next(decided, None) or next(filled, simulations[0])
+
+    def _summarise_pool(
+        self, number: int, trades: NewAccountTrades, holders: Sequence[HolderProbe]
+    ) -> Simulation:
+        """Summarise the trades in the pool at a position.
+
+        Holders, sender and wallet count for the first pool where one can buy, and for those before it.
+        """
+        counts = number <= trades.first_traded
+        probes = TradeProbes(
+            self.markets[number].pool,
+            trades.purchases[number],
+            trades.origin if counts else None,
+            holders if counts else (),
+            by_contract=trades.by_contract if number == 0 else None,
+            is_origin_lost=counts and trades.is_origin_lost,
+            wallet=trades.wallet if counts else None,
+        )
+        return summarise_trades(probes)
 
     def _order_by_depth(self, purchases: Sequence[PurchaseProbe | None]) -> list[int]:
         """Return the positions of the pools, the deepest first.
@@ -221,8 +223,3 @@ class _TradeSimulation:
         ]
         first = max(deeper, key=depths.__getitem__, default=0)
         return sorted(range(len(self.markets)), key=lambda number: number != first)
-
-
-def _choose_unsold(first: Simulation, sold: Simulation) -> Simulation:
-    """Return the first simulation unless the token can be sold by it as well, else the second."""
-    return sold if first.honeypot is False else first
