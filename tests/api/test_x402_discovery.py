@@ -421,6 +421,15 @@ def test_every_response_has_one_request_id(
     assert re.fullmatch(r"req_[0-9a-f]{24}", ids[0])
 
 
+def test_payment_of_earlier_protocol_version_is_named(reader: httpx.Client) -> None:
+    response = reader.post(PHISHING, json=QUESTION, headers={"X-PAYMENT": "e30="})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (402, "payment_required")
+    assert "X-PAYMENT is the header of x402 version 1" in error["message"]
+    assert "PAYMENT-REQUIRED" in response.headers
+
+
 @each_case("status", ["400", "402", "404", "405"])
 def test_error_has_request_id_of_header(reader: httpx.Client, status: str) -> None:
     response = REQUESTS[status](reader)

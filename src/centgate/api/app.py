@@ -387,6 +387,8 @@ async def _error_response(request: Request, error: Exception) -> Response:
         headers |= {"PAYMENT-REQUIRED": encode_header(error.offer), **PRIVATE_HEADERS}
     if isinstance(error, PaymentRequired):
         error.details.update(_add_payment_terms(request, error, headers))
+        if error.reason is None and "x-payment" in request.headers:
+            error.message += ". X-PAYMENT is the header of x402 version 1; this API takes version 2"
     return _json_response(
         envelope.http_status(error),
         envelope.render_error(error, request.state.notes["request_id"]),
