@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     )
     from centgate.client.ledger import Ledger
     from centgate.client.node import Balance, NonceStates
-    from centgate.client.payment import Payment
+    from centgate.client.payment import Payment, Receipt
     from centgate.client.policy import Allowed, OptionNames, Patience
     from centgate.client.quote import Quote
-    from centgate.client.responses import Answer, Receipt
+    from centgate.client.responses import Answer
     from centgate.client.settings import BuyerSettings
     from centgate.client.sync_client import Centgate
     from centgate.client.tools import ToolFlavour
@@ -125,7 +125,7 @@ _MODULE_OF = {
     "PaymentRefused": "errors",
     "Proxies": "transport",
     "Quote": "quote",
-    "Receipt": "responses",
+    "Receipt": "payment",
     "ServiceFailed": "errors",
     "Spent": "caps",
     "TermsRefused": "errors",

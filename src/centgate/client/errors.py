@@ -28,8 +28,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from centgate.client.payment import Payment
-    from centgate.client.responses import Receipt
+    from centgate.client.payment import Payment, Receipt
 
 Money = Literal["not_moved", "reported_not_moved", "moved", "unknown"]
 """`not_moved`: verified by this client, because nothing was signed or the wallet owner's node shows it.

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from decimal import Decimal
 from typing import Annotated, Any, Literal, cast
 
 import orjson
 from pydantic import Field, ValidationError
 
 from centgate.client.errors import Money
-from centgate.client.payment import Payment
+from centgate.client.payment import Payment, Receipt
 from centgate.client.transport import HttpResponse
 from centgate.client.wire_model import StrictModel, decode_base64
 from centgate.signing.receipts.verify import has_receipt, verify_receipt
 
 Retry = Literal["same_payment", "new_payment", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Receipt of a payment: the on-chain transaction, the payer and the amount."""
-
-    transaction: str
-    payer: str
-    network: str
-    amount: Decimal
-    """US dollars."""
-    replayed: bool
-    """True if the API sent a stored answer again, without charging."""
-    signer: str | None = None
-    """Address that signed the receipt (x402's `offer-receipt`); None unless every signed field matches."""
-    header: str = field(default="", repr=False)
-    """PAYMENT-RESPONSE, unchanged: store it for `centgate receipt verify`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from centgate.client.answer_data import AnswerData
-    from centgate.client.responses import Answer, Receipt
+    from centgate.client.payment import Receipt
+    from centgate.client.responses import Answer
 
 MAX_REPR = 200
 """Characters of an answer's data in its repr."""
