@@ -24,8 +24,7 @@
  * ```
  */
 
-import type { Payment } from "./payment.js";
-import type { Receipt } from "./responses.js";
+import type { Payment, Receipt } from "./payment.js";
 
 /**
  * What is known about the money of a call.

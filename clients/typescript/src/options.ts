@@ -2,9 +2,10 @@
 
 import type { Ledger } from "./ledger.js";
 import { parseUsd, type UsdAmount } from "./money.js";
-import type { Payment, Wallet } from "./payment.js";
+import type { Payment } from "./payment.js";
 import type { Asset } from "./terms.js";
 import type { FetchFunction } from "./transport.js";
+import type { Wallet } from "./wallet.js";
 
 /** Options of one call. */
 export interface CallOptions {

@@ -28,16 +28,8 @@ import { Ledger, buildRecord, describeEnd } from "./ledger.js";
 import { formatUsd, parseUsd } from "./money.js";
 import type { CallOptions, Caps, ClientOptions, FreeOptions, Patience } from "./options.js";
 import { EXPIRED_REASON, classifyFailure, classifyOutcome, type PaymentOutcome } from "./outcome.js";
-import {
-  buildOrder,
-  checkWallet,
-  findPayer,
-  isPaymentFor,
-  signPayment,
-  type Payment,
-  type PurchaseOrder,
-  type Wallet,
-} from "./payment.js";
+import { signPayment } from "./payment-signing.js";
+import { buildOrder, isPaymentFor, type Payment, type PurchaseOrder } from "./payment.js";
 import { parseError, type Answer } from "./responses.js";
 import { addSigner } from "./signed-receipt.js";
 import {
@@ -60,6 +52,7 @@ import {
   requireRedeemable,
   type AnsweredPayment,
 } from "./wallet-payments.js";
+import { checkWallet, findPayer, type Wallet } from "./wallet.js";
 
 /** What purchases of one client have in common. */
 export interface PurchaseSettings {

@@ -2,24 +2,8 @@
 
 import type { Money, PaymentNote, PaymentState, Retry } from "./errors.js";
 import { isObject, isShortText, isTextArray, parseHeader, printable, type JsonObject } from "./json.js";
-import type { Payment } from "./payment.js";
+import type { Payment, Receipt } from "./payment.js";
 import type { HttpResponse } from "./transport.js";
-
-/** Receipt of a payment, as the API sent it. */
-export interface Receipt {
-  /** Hash of the transaction. */
-  readonly transaction: string;
-  readonly payer: string;
-  readonly network: string;
-  /** US dollars, exactly. */
-  readonly usd: string;
-  /** True if the API sent a stored answer again, without charging. */
-  readonly replayed: boolean;
-  /** Address that signed the receipt and this answer; null unless every signed field matches. */
-  readonly signer: string | null;
-  /** PAYMENT-RESPONSE, unchanged: store it with the answer's `body` for `centgate receipt verify`. */
-  readonly header: string;
-}
 
 /** The answer of a service. */
 export interface Answer<D = Readonly<Record<string, unknown>>> {

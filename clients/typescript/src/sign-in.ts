@@ -3,7 +3,7 @@
 import { safeBase64Encode } from "@x402/core/utils";
 import { Drift } from "./errors.js";
 import { isObject, isTextArray, parseHeader, quote, type JsonObject } from "./json.js";
-import { requirePayer, signText, type Wallet } from "./payment.js";
+import { requirePayer, signText, type Wallet } from "./wallet.js";
 
 const EXTENSION = "sign-in-with-x";
 /** One line of printable ASCII: nothing can pretend to be another line of the message. */

@@ -7,11 +7,12 @@ import { isObject, quote } from "./json.js";
 import { formatUsd, fromBaseUnits } from "./money.js";
 import type { Patience } from "./options.js";
 import { factsOf } from "./outcome.js";
-import { findPayer, type Payment, type PurchaseOrder, type Wallet } from "./payment.js";
+import type { Payment, PurchaseOrder } from "./payment.js";
 import { parseBody, parseError } from "./responses.js";
 import { answerChallenge } from "./sign-in.js";
 import type { TimeLimit } from "./time-limit.js";
 import { Aborted, TransportError, type HttpResponse, type Transport } from "./transport.js";
+import { findPayer, type Wallet } from "./wallet.js";
 
 /** Sign-ins for one request: an answer may be lost, and its sign-in is used up then. */
 const ATTEMPTS = 2;
