@@ -316,7 +316,7 @@ def recorded_case(*values: Any) -> ParameterSet:
 
 @asynccontextmanager
 async def open_provider(kind: type[P], folder: Path, **options: Any) -> AsyncGenerator[P]:
-    """Open a provider with a session; `given` become its ProviderSettings."""
+    """Open a provider with a session; `options` are those of its ProviderSettings."""
     settings = build_settings(
         folder, "http://127.0.0.1:9", providers={kind.info.name: ProviderSettings(**options)}
     )

@@ -133,16 +133,15 @@ def _function_findings(name: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print every figure; return 1 if one is over its limit."""
+    """Print every figure, with what it counts if it is over its limit; return 1 if one is."""
     counts = count_source()
     over = False
     for name, (limit, meaning) in LIMITS.items():
         figure = counts.figure(name)
-        over |= figure > limit
-        print(
-            f"{'over' if figure > limit else 'ok':4}  {name:10}  {figure:>7g}  limit {limit:>4g}  {meaning}"
-        )
-        if "--list" in sys.argv:
+        is_over = figure > limit
+        over |= is_over
+        print(f"{'over' if is_over else 'ok':4}  {name:10}  {figure:>7g}  limit {limit:>4g}  {meaning}")
+        if is_over or "--list" in sys.argv:
             print(
                 *(f"      {finding}" for finding in counts.findings[name]),
                 sep="\n",
