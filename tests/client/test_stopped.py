@@ -13,7 +13,7 @@ from centgate.cli.buyer.call import PendingPurchase, report_interruption
 from centgate.client.errors import BuyerError
 from centgate.client.ledger import Ledger
 from centgate.client.payment import PurchaseOrder
-from centgate.client.payment_signing import canonical_json
+from centgate.client.payment_signature import canonical_json
 from centgate.client.sync_client import Centgate
 from centgate.client.wallet import Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS

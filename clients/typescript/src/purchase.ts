@@ -28,7 +28,7 @@ import { Ledger, buildRecord, describeEnd } from "./ledger.js";
 import { formatUsd, parseUsd } from "./money.js";
 import type { CallOptions, Caps, ClientOptions, FreeOptions, Patience } from "./options.js";
 import { EXPIRED_REASON, classifyFailure, classifyOutcome, type PaymentOutcome } from "./outcome.js";
-import { signPayment } from "./payment-signing.js";
+import { signPayment } from "./payment-signature.js";
 import { buildOrder, isPaymentFor, type Payment, type PurchaseOrder } from "./payment.js";
 import { parseError, type Answer } from "./responses.js";
 import { addSigner } from "./signed-receipt.js";

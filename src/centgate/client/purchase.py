@@ -43,7 +43,7 @@ from centgate.client.ledger import Ledger, LockedLedger
 from centgate.client.node import Balance, NonceStates, open_node, release_unused_payments
 from centgate.client.outcome import EXPIRED_REASON, PaymentOutcome, classify_failure, classify_outcome
 from centgate.client.payment import Payment, PurchaseOrder
-from centgate.client.payment_signing import canonical_json, generate_nonce, sign_payment
+from centgate.client.payment_signature import canonical_json, generate_nonce, sign_payment
 from centgate.client.policy import DEFAULT_OPTIONS, Allowed, OptionNames, Patience
 from centgate.client.quote import (
     PaymentOffer,

@@ -41,7 +41,7 @@ from centgate.client.caps import parse_dollars
 from centgate.client.catalog import ServiceDetail, ServiceSummary
 from centgate.client.errors import Drift, InvalidInput, LedgerUnwritable, NotFound
 from centgate.client.payment import PurchaseOrder
-from centgate.client.payment_signing import canonical_json
+from centgate.client.payment_signature import canonical_json
 from centgate.client.shell_command import format_command
 from centgate.json_schema import InvalidSchema, Schema, parse_schema
 

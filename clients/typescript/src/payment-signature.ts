@@ -1,4 +1,4 @@
-/** Signing of a payment for one request (EIP-3009). */
+/** Signature of a payment for one request (EIP-3009). */
 
 import { safeBase64Encode } from "@x402/core/utils";
 import type { Address, Hex } from "viem";

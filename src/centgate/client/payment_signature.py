@@ -1,4 +1,4 @@
-"""Signing of a payment for one request: its canonical body, and the authorization under chosen terms."""
+"""Signature of a payment for one request: its canonical body, and the authorization under chosen terms."""
 
 from __future__ import annotations
 
