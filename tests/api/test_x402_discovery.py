@@ -484,14 +484,16 @@ def test_only_configured_origins_may_call(api: ApiFactory, settings: Settings) -
     assert known.headers["Access-Control-Allow-Origin"] == ELSEWHERE
     assert "Access-Control-Allow-Origin" not in unknown.headers
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (400, "validation_error")
-    assert "https://other.example" in unknown.json()["error"]["message"]
+    assert 'pages of "https://other.example" may not call' in unknown.json()["error"]["message"]
 
 
-def test_preflight_of_other_method_is_refused_as_the_method_is(reader: httpx.Client) -> None:
+def test_preflight_of_other_method_names_those_that_pages_may_use(reader: httpx.Client) -> None:
     response = REQUESTS["preflight refused"](reader)
 
-    assert (response.status_code, response.json()["error"]["code"]) == (405, "method_not_allowed")
-    assert response.headers["Allow"] == "GET, HEAD, POST"
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "validation_error")
+    assert error["message"] == "pages of other origins may use GET, HEAD, POST only"
+    assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
 def test_response_for_one_origin_varies_by_origin(api: ApiFactory, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -10,10 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from centgate.errors import CentgateError, InvalidRequest, Issue, MethodNotAllowed
+from centgate.errors import CentgateError, InvalidRequest, Issue
+from centgate.sanitize import quote_line
 from centgate.settings import Settings
 
 METHODS = ("GET", "HEAD", "POST")
+MAX_ORIGIN_LENGTH = 200
+"""Characters of an origin in an error message."""
 EXPOSED_HEADERS = (
     "Payment-Required",
     "Payment-Response",
@@ -53,6 +56,7 @@ class BrowserAccess(CORSMiddleware):
             await super().__call__(scope, receive, send)
         except _PreflightRefused as refused:
             response = await self._render_error(Request(scope), refused.error)
+            response.headers.update(refused.headers)
             await response(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
@@ -60,15 +64,21 @@ class BrowserAccess(CORSMiddleware):
         response = super().preflight_response(request_headers)
         if response.status_code == 200:
             return response
-        method, origin = request_headers["access-control-request-method"], request_headers["origin"]
-        if method not in METHODS:
-            raise _PreflightRefused(MethodNotAllowed(method, METHODS))
-        raise _PreflightRefused(
-            InvalidRequest([Issue("", f"pages of {origin[:200]} may not call this deployment in this way")])
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if name == "vary" or name.startswith("access-control-allow-")
+        }
+        origin, method = request_headers["origin"], request_headers["access-control-request-method"]
+        problem = (
+            f"pages of other origins may use {', '.join(METHODS)} only"
+            if self.is_allowed_origin(origin) and method not in METHODS
+            else f"pages of {quote_line(origin, MAX_ORIGIN_LENGTH)} may not call this deployment"
         )
+        raise _PreflightRefused(InvalidRequest([Issue("", problem)]), headers)
 
 
 class _PreflightRefused(Exception):
-    def __init__(self, error: CentgateError) -> None:
+    def __init__(self, error: CentgateError, headers: Mapping[str, str]) -> None:
         super().__init__(str(error))
-        self.error = error
+        self.error, self.headers = error, headers
