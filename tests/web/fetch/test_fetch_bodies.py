@@ -77,7 +77,7 @@ async def test_other_and_stacked_codings_are_refused(coding: str, web: Web) -> N
     failed = await web.fetch_failure()
 
     assert failed.reason == "unsupported"
-    assert failed.message == f"site.test answered with an unsupported content coding: {coding}"
+    assert failed.message == f'site.test answered with an unsupported content coding: "{coding}"'
 
 
 async def test_two_coding_headers_are_stacked_codings(web: Web) -> None:
@@ -206,7 +206,7 @@ async def test_other_types_are_refused(kind: str, types: tuple[str, ...], web: W
 
     failed = await web.fetch_failure(types=types)
 
-    assert (failed.reason, failed.message) == ("unsupported", f"site.test answered with {kind}")
+    assert (failed.reason, failed.message) == ("unsupported", f'site.test answered with "{kind}"')
 
 
 @pytest.mark.parametrize("fields", [b"", b"Content-Type:\r\n", b"Content-Type:  \r\n"])

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Literal
 
+from centgate.sanitize import quote_line
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fairness import CooperativeScheduler
 
@@ -32,7 +33,9 @@ def parse_coding(header: str, host: str) -> ContentCoding | None:
     """Return the coding in `Content-Encoding`. Raises FetchFailed for an unrequested or second coding."""
     name = header.strip().lower()
     if name not in _CODINGS:
-        raise FetchFailed("unsupported", f"{host} answered with an unsupported content coding: {name[:40]}")
+        raise FetchFailed(
+            "unsupported", f"{host} answered with an unsupported content coding: {quote_line(name, 40)}"
+        )
     return _CODINGS[name]
 
 

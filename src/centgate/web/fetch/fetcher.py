@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
+from centgate.sanitize import quote_line
 from centgate.web.fetch.connector import default_tls, open_checked_connection
 from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, read_body
 from centgate.web.fetch.dns import DnsResolver, ResolveFunction, resolve_allowed
@@ -244,7 +245,8 @@ class Fetcher:
         if exchange.status in _BODYLESS_STATUSES:
             return
         if not options.accepts(headers.get("Content-Type")):
-            raise FetchFailed("unsupported", f"{host} answered with {headers['Content-Type'][:80]}")
+            content_type = quote_line(headers["Content-Type"], 80)
+            raise FetchFailed("unsupported", f"{host} answered with {content_type}")
         if headers.get("Transfer-Encoding", "chunked").lower() != "chunked":
             raise FetchFailed("unsupported", f"{host} answered with an unsupported transfer coding")
         coding = parse_coding(headers.get("Content-Encoding", ""), host)
