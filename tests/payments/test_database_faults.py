@@ -151,13 +151,14 @@ def test_server_starts_before_its_database(
     ):
         payment = sign_payment(client, buyer)
         before = client.get("/readyz").status_code
-        refused = pay(client, payment)
+        refused, listed = pay(client, payment), client.get("/payments")
         own_postgres.start()
         wait_until(lambda: is_ready(client))
         served = pay(client, payment)
 
     assert (before, served.status_code) == (503, 200)
     assert (is_retryable_error(refused), payment_note(refused)) == (True, UNKNOWN)
+    assert (listed.status_code, "details" in listed.json()["error"]) == (500, False)
     assert "the database is not available yet" in log.read_text()
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from centgate.errors import (
     UNCHARGED_RESEND,
+    UNKNOWN_RESEND,
     CentgateError,
     PaymentNotConfigured,
     PaymentNote,
@@ -38,6 +39,7 @@ from centgate.payments.mpp.credential import read_credential
 from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
+from centgate.payments.store import JournalUnavailable
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 
 OVERLOAD_RETRY_AFTER = 60
@@ -119,10 +121,15 @@ class PaymentGate:
         """
         if header is None and credential is None:
             raise self.challenge(slug)
+        try:
+            now = await self._journal.now()
+        except JournalUnavailable as error:
+            error.payment = UNKNOWN_RESEND
+            raise
         payment = self.read(
             slug,
             header,
-            await self._journal.now(),
+            now,
             credential=credential,
             idempotency_header=idempotency_header,
         )

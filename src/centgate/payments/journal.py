@@ -168,11 +168,7 @@ class Journal:
     async def now(self) -> float:
         """Return the database's time, in seconds since 1970. Raises JournalUnavailable."""
         if isinstance(self._clock, DatabaseClock) and not self._clock.is_set:
-            try:
-                await self.heartbeat()  # before the first claim, so that this process counts as alive
-            except JournalUnavailable as error:
-                error.payment = UNKNOWN_RESEND
-                raise
+            await self.heartbeat()  # before the first claim, so that this process counts as alive
         return self._clock()
 
     def estimate_now(self) -> float:
@@ -342,7 +338,7 @@ class Journal:
     async def heartbeat(self) -> None:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
-        database_time = await self._run_unit(partial(claims.heartbeat, self.worker), UNKNOWN_RESEND)
+        database_time = await self._store.run(partial(claims.heartbeat, self.worker))
         if isinstance(self._clock, DatabaseClock):
             self._clock.synchronize(database_time, asked_at=asked_at)
         await self.retry_releases()
