@@ -251,7 +251,7 @@ class PageUnread(ProviderError):
         super().__init__(provider, message)
         self.reason: UnreadReason = reason
         self.is_temporary = False
-        """True if the rules of robots.txt could not be read, so that they may allow the page later."""
+        """True if the reason may be gone soon: too many requests, or a robots.txt that was not read."""
         self.details["reason"] = reason
         if reason == "timeout":
             self.code = ProviderTimeout.code

@@ -486,7 +486,7 @@ def test_unreadable_page_has_error_beside_others(deploy: Deploy, upstreams: Fake
     assert provider_statuses(response)["pagereader"] == ("primary", "ok")
 
 
-@pytest.mark.parametrize(("status", "is_kept"), [(500, False), (404, True)])
+@pytest.mark.parametrize(("status", "is_kept"), [(500, False), (429, False), (403, True), (404, True)])
 def test_passing_failure_of_page_is_not_kept(
     deploy: Deploy, upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch, status: int, *, is_kept: bool
 ) -> None:

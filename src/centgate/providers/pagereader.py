@@ -44,7 +44,8 @@ RENDER_SHARE = 0.7
 """Share of the remaining time for the browser."""
 _RENDERED_WARNING = "the page is built by its scripts, so it was rendered in a browser that ran them"
 _NOT_FOUND_STATUSES = frozenset({404, 410})
-_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
+_TOO_MANY_REQUESTS = 429
+_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, _TOO_MANY_REQUESTS, 451})
 _PARSER_ERRORS = (
     ValueError,
     LookupError,
@@ -135,7 +136,7 @@ class PageReader(Provider):
         except NoData as no_data:
             return UnreadPage(url, "not_found", no_data.message)
         except PageUnread as failure:
-            return UnreadPage(url, failure.reason, failure.message)
+            return UnreadPage(url, failure.reason, failure.message, failure.is_temporary)
         except TimeoutError:
             return UnreadPage(
                 url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s"
@@ -228,7 +229,9 @@ class PageReader(Provider):
         if status in _NOT_FOUND_STATUSES:
             return self.no_data(f"no page at this address: {host} returned status {status}")
         if status in _BLOCKED_STATUSES or (status >= 500 and is_challenge(fetched.body)):
-            return self._page_error("blocked", f"{host} refuses the page with status {status}")
+            error = self._page_error("blocked", f"{host} refuses the page with status {status}")
+            error.is_temporary = status == _TOO_MANY_REQUESTS
+            return error
         return self._page_error("failed", f"{host} returned status {status} instead of the page")
 
     async def _extract(

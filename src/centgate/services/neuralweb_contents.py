@@ -33,8 +33,6 @@ MAX_CHARACTERS = 10_000
 """Most characters of one page's text; five such pages are about 12,000 tokens."""
 READ_CHARACTERS = 10 * MAX_CHARACTERS
 """Characters that a search engine is asked for: offsets need the text before them."""
-PASSING_REASONS: frozenset[UnreadReason] = frozenset({"dns", "unreachable", "timeout", "failed"})
-"""Reasons that may be gone a moment later, so that the answer is kept for a short time only."""
 
 
 class NeuralwebContents(PagedRequest):
@@ -157,7 +155,7 @@ async def neuralweb_contents(
     unread = [each for each in parts if isinstance(each, UnreadPage)]
     if len(unread) == len(pages):
         raise _no_page_read(unread, exa if _has_answered(exa) else pagereader)
-    exa.trace.is_provisional |= any(each.reason in PASSING_REASONS for each in unread)
+    exa.trace.is_provisional |= any(each.may_be_read_soon for each in unread)
     contents = {page.url: _build_contents(page, part) for page, part in zip(pages, parts, strict=True)}
     for page, part in zip(pages, parts, strict=True):
         for warning in _list_warnings(page, part, request.offset):

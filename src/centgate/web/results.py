@@ -12,6 +12,8 @@ from centgate.errors import UnreadReason
 from centgate.web.fetch.validators import Validators
 
 SearchType = Literal["auto", "fast"]
+_PASSING_REASONS: frozenset[UnreadReason] = frozenset({"dns", "unreachable", "timeout", "failed"})
+"""Reasons that may be gone a moment later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +111,10 @@ class UnreadPage:
     reason: UnreadReason
     message: str
     """The reason as a sentence."""
+    is_temporary: bool = False
+    """True if the reason may be gone soon although it is another one."""
+
+    @property
+    def may_be_read_soon(self) -> bool:
+        """True if the page may be there a moment later."""
+        return self.is_temporary or self.reason in _PASSING_REASONS
