@@ -58,8 +58,6 @@ from centgate.service_status import REPORT_TTL
 from centgate.settings import Settings
 from centgate.timestamps import format_timestamp
 
-"""Headers that pages of other origins may read besides, if MPP is accepted."""
-
 UNLIMITED_PATHS = frozenset({"/health", "/livez", "/readyz"})
 """Health-check paths for the operator; they are never rate limited."""
 

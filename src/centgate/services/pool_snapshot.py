@@ -386,7 +386,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         url=pair.url,
         dex=pair.dex,
         dex_version=pair.version,
-        fee_percent=pair.fee_percent if confirmed is None or pair.fee_percent else confirmed.fee_percent,
+        fee_percent=confirmed.fee_percent if confirmed and pair.fee_percent is None else pair.fee_percent,
         base_token=_build_token(pair.base, pair.base_amount, pair.base_side_usd),
         quote_token=_build_token(pair.quote, pair.quote_amount, pair.quote_side_usd),
         market_cap_usd=pair.market_cap_usd if is_base else None,
