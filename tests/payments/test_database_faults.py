@@ -162,6 +162,7 @@ def test_server_starts_before_its_database(
     assert "the database is not available yet" in log.read_text()
 
 
+@pytest.mark.extended
 def test_charged_payment_is_not_called_unused_without_database(
     own_postgres: Postgres, api: ApiFactory, settings: Settings, buyer: Buyer
 ) -> None:
