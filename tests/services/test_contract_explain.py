@@ -883,6 +883,17 @@ def test_registry_failure_for_implementation_keeps_proxy_answer(world: World, bu
     )
 
 
+def test_explorer_that_fails_for_implementation_alone_is_not_replaced(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.rows[CONTRACT] = etherscan_row()
+    world.rows[LOGIC] = {"ContractName": "Logic"}
+
+    response = buy()
+
+    assert provider_statuses(response)["etherscan"] == "error"
+    assert not any("a fallback source was used" in each for each in response.json()["warnings"])
+
+
 def test_destroyed_contract_is_no_wallet(world: World, buy: Any):
     world.node.codes = {}
     world.rows[CONTRACT] = etherscan_row()

@@ -113,12 +113,15 @@ class SourceRegistries:
         ]
 
     def describe_fallback(self, records: Sequence[SourceRecord]) -> str | None:
-        """Return that other registries answered instead of the primary one, which failed; None if not so."""
+        """Return that other registries answered instead of the primary one, which failed; None if not so.
+
+        `records` are of one address: a registry that failed may have given some for another one.
+        """
+        answered = {each.registry for each in records}
         failed = self._failed.get(self._etherscan.info.name)
-        if not records or not isinstance(failed, ProviderFailure):
+        if not answered or "etherscan" in answered or not isinstance(failed, ProviderFailure):
             return None
-        labels = {each.info.name: each.info.label for each in self._available}
-        used = " and ".join(dict.fromkeys(labels[each.registry] for each in records))
+        used = " and ".join(each.info.label for each in self._available if each.info.name in answered)
         return f"a fallback source was used: {used} instead of {self._etherscan.info.label}, which failed"
 
     def is_verified(self, records: Sequence[SourceRecord]) -> bool | None:
