@@ -10,7 +10,7 @@ from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, QUOTE_TOKENS, Exchange
 from centgate.crypto.token.pool_math import is_possible_root
-from centgate.crypto.token.pools import PoolKey, QuoteToken
+from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, QuoteToken
 from centgate.lookups.contract_answers import parse_address
 from centgate.lookups.erc20 import decode_uint, encode_address, encode_uint
 from centgate.providers.rpc import ContractCall
@@ -20,8 +20,6 @@ NATIVE_CURRENCY = "0x" + "00" * 20
 """The native coin in a v4 pool."""
 _MAX_POOL_TERM = 2**23 - 1
 """Largest fee or tick spacing that every factory takes (uint24, int24): a larger one makes its call fail."""
-_DYNAMIC_FEE = 0x800000
-"""Fee in the key of a v4 pool whose hooks decide it."""
 
 
 class PoolCandidate(NamedTuple):
@@ -146,7 +144,7 @@ def _encode_pair(token0: str, token1: str) -> bytes:
 @lru_cache(maxsize=256)
 def encode_v4_terms(fee: int | None, tick_spacing: int, hooks: str) -> bytes:
     """Encode the end of a v4 PoolKey: fee in millionths (None if the hooks decide it), spacing and hooks."""
-    fee_word = encode_uint(_DYNAMIC_FEE if fee is None else fee)
+    fee_word = encode_uint(DYNAMIC_FEE if fee is None else fee)
     return fee_word + encode_uint(tick_spacing) + encode_address(hooks)
 
 

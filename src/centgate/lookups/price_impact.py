@@ -27,7 +27,10 @@ MAX_QUOTE_GAIN = 5
 
 
 async def quote_impacts(rpc: Rpc, chain_id: int, state: PoolState) -> list[PriceImpact]:
-    """Quote sales of the token in a pool, in one round; [] without a price in dollars or a quoter."""
+    """Quote sales of the token in a pool, in one round, in two if answers are missing.
+
+    [] without a price in dollars or a quoter.
+    """
     if not state.price_usd:
         return []
     amounts = {usd: units for usd in IMPACT_USD if (units := _units_for(state, usd))}

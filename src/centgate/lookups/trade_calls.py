@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from centgate.crypto.token.pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
-from centgate.lookups.erc20 import encode_address
+from centgate.lookups.erc20 import WORD, encode_address, encode_uint
 from centgate.providers.jsonrpc.simulated_calls import AccountState, CallOutcome, SimulatedCall
 from centgate.solidity import load_contract
 
@@ -24,8 +24,6 @@ MAX_SPARE_GAS = 1_000_000
 """Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
 _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
-_DYNAMIC_FEE = 0x800000
-"""Fee in the key of a v4 pool whose hook decides it."""
 _ZERO = "0x" + "0" * 40
 _TRANSFER = bytes.fromhex("a9059cbb")
 """transfer(address,uint256)"""
@@ -121,7 +119,7 @@ class TokenMarket:
 
     def transfer_call(self, holder: str, amount: int, gas_price: int) -> SimulatedCall:
         """Return a transfer to the pool that a holder's wallet sends, with its own code or none."""
-        data = _TRANSFER + encode_address(self.pool.address) + amount.to_bytes(32, "big")
+        data = _TRANSFER + encode_address(self.pool.address) + encode_uint(amount)
         gas = TRANSFER_GAS + secrets.randbelow(MAX_SPARE_GAS)
         coins = {holder: AccountState(balance=gas * gas_price + _wallet_coins())}
         return SimulatedCall(data, gas, to=self.token, sender=holder, gas_price=gas_price, overrides=coins)
@@ -142,7 +140,7 @@ class TokenMarket:
         sale's transfer of the token; at 0 the simulator's own limit holds.
         """
         flags = transfer_gas << _GAS_SHIFT
-        numbers = b"".join(each.to_bytes(32, "big") for each in (times, percent, flags))
+        numbers = b"".join(map(encode_uint, (times, percent, flags)))
         data = _TRADE_FOR + encode_address(allowance.owner) + self._encode_plan() + numbers
         gas = HOLDER_GAS + secrets.randbelow(MAX_SPARE_GAS)
         overrides = {
@@ -160,14 +158,14 @@ class TokenMarket:
     def _encode_market(self) -> bytes:
         """Encode the struct `Market` of the simulator."""
         pool = self.pool
-        fee = pool.fee if pool.fee is not None else _DYNAMIC_FEE if pool.kind == "v4" else 0
+        fee = pool.fee if pool.fee is not None else DYNAMIC_FEE if pool.kind == "v4" else 0
         words = [
-            _KIND_NUMBERS[pool.kind].to_bytes(32, "big"),
+            encode_uint(_KIND_NUMBERS[pool.kind]),
             encode_address(pool.address),
             encode_address(self.token),
             encode_address(self.quote),
-            fee.to_bytes(32, "big"),
-            (pool.tick_spacing or 0).to_bytes(32, "big", signed=True),
+            encode_uint(fee),
+            (pool.tick_spacing or 0).to_bytes(WORD, "big", signed=True),
             encode_address(pool.hooks or _ZERO),
         ]
         return b"".join(words)

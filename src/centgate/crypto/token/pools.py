@@ -14,6 +14,8 @@ PoolKind = Literal["v2", "solidly", "v3", "algebra", "v4"]
 Slipstream; Algebra; Uniswap v4."""
 MAX_V4_AMOUNT = 2**128 - 1
 """Largest amount and liquidity in v4's contracts (uint128)."""
+DYNAMIC_FEE = 0x800000
+"""Fee in the key of a v4 pool whose hooks decide it."""
 
 
 @dataclass(frozen=True, slots=True)
