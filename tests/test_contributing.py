@@ -48,13 +48,22 @@ def run_module(checkout: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_tests_of_page_pass(checkout: Path) -> None:
+def run_tests(checkout: Path) -> str:
+    """Run the tests in the checkout, with the fixtures of this repository."""
     own_path = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(checkout), "-o", "pythonpath=")
     plugins = ("-p", "conftest", "-p", "no:cacheprovider")
+    return run_module(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
 
-    output = run_module(checkout, "pytest", "-q", *own_path, *plugins, str(checkout / "tests"))
 
-    assert "16 passed" in output
+def test_tests_of_page_pass(checkout: Path) -> None:
+    assert "16 passed" in run_tests(checkout)
+
+
+def test_request_of_page_passes_tests_of_all_requests(checkout: Path) -> None:
+    for name in ("test_schema.py", "test_validation.py"):
+        shutil.copy(ROOT / "tests" / name, checkout / "tests")
+
+    assert "passed" in run_tests(checkout)
 
 
 def test_files_of_page_follow_style(checkout: Path) -> None:
