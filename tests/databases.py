@@ -255,7 +255,11 @@ class CuttableProxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._far))
+                try:
+                    far = socket.create_connection(("127.0.0.1", self._far))
+                except OSError:  # the database accepts no connection
+                    _close_both(near)
+                    continue
                 doomed = threading.Event()
                 threading.Thread(target=self._send, args=(near, far, doomed), daemon=True).start()
                 threading.Thread(target=self._answer, args=(far, near, doomed), daemon=True).start()
