@@ -55,6 +55,7 @@ class PaymentNote:
 
     state: PaymentState
     charged: bool
+    """True only if the money has certainly moved; a payment `in_flight` may still be charged."""
     retry: Retry
     transaction: str | None = None
 

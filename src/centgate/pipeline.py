@@ -320,8 +320,8 @@ async def require_available(runtime: Runtime, request: PaidRequest) -> None:
     if await runtime.response_cache.has_fresh(request.binding.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    is_in_flight = runtime.single_flight.is_in_flight(payment, request.binding)
-    if is_in_flight or (outage and outage.reserve_due_trials()):
+    is_processing = runtime.single_flight.is_processing(payment, request.binding)
+    if is_processing or (outage and outage.reserve_due_trials()):
         return
     if outage:
         runtime.status.record_refusal(service.slug)

@@ -55,7 +55,7 @@ async def test_running_process_on_clone_keeps_claim(store: Store, payment: Payme
     here = Journal(store, keep_seconds=3600)
     await elsewhere.heartbeat()
 
-    async with elsewhere.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
+    async with elsewhere.claim(payment, ORDER), here.claim_open_payment(payment.key) as taken:
         assert taken is None
 
 
@@ -65,7 +65,7 @@ async def test_process_keeps_claim_before_first_heartbeat(
     elsewhere = Journal(store, keep_seconds=3600, worker=clone)
     here = Journal(store, keep_seconds=3600)
 
-    async with elsewhere.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
+    async with elsewhere.claim(payment, ORDER), here.claim_open_payment(payment.key) as taken:
         assert taken is None
 
 
@@ -75,7 +75,7 @@ async def test_claim_under_unknown_name_is_kept_by_heartbeat(store: Store, payme
     here = Journal(store, keep_seconds=3600)
     await earlier.heartbeat()
 
-    async with earlier.claim(payment, ORDER), here.claim_unresolved(payment.key) as taken:
+    async with earlier.claim(payment, ORDER), here.claim_open_payment(payment.key) as taken:
         assert taken is None
 
 

@@ -6,24 +6,29 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from buyer import ApiFactory, Buyer, encode_header, pay, payment_note, sign_payload
 from facilitators import StubFacilitator, build_settings, refuse_with
+from fake_upstreams import FakeUpstreams
 from payments_shell import run_payments_command
 from seeded_journals import open_journal_store, read_row, record_open_payment
+from tampering_proxy import start_proxy
 from test_kill import run_server
 
 from centgate.cli.doctor.check import Finding, run_checks
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
+from centgate.devchain.devnet import DevChain
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.queries import count_checked_payments
 from centgate.payments.reconciler import reconcile_all
 from centgate.settings import ProviderSettings, Settings
 
 USED = refuse_with("invalid_exact_evm_nonce_already_used")
+NAMED_HASH = "0x" + "ab" * 32
 SILENT_NODE = {"rpc_84532": ProviderSettings(url="http://127.0.0.1:9")}
 
 
@@ -53,6 +58,29 @@ async def test_open_payment_is_counted_with_its_cause(
     row = await read_row(settings, payload)
     assert (row["state"], row["open_cause"]) == ("settling", cause)
     assert (await count(settings))[cause] == 1
+
+
+async def test_silence_about_named_transaction_is_no_answer(
+    chain_settings: Settings,
+    devchain: DevChain,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    buyer: Buyer,
+) -> None:
+    def hide_receipts(request: dict[str, Any]) -> tuple[int, Any] | None:
+        return (503, None) if request["method"] == "eth_getTransactionReceipt" else None
+
+    node = start_proxy(upstreams, "node", devchain.rpc_url, hide_receipts) + "/"
+    settings = chain_settings.model_copy(
+        update={"facilitator_url": facilitator.url, "providers": {"rpc_84532": ProviderSettings(url=node)}}
+    )
+    payload = await record_open_payment(settings, buyer)
+    execute(settings, f"UPDATE payments SET [transaction] = '{NAMED_HASH}'")
+
+    await reconcile_all(settings)
+
+    assert (await read_row(settings, payload))["open_cause"] == "no_answer"
+    assert facilitator.settle_calls == 0
 
 
 async def test_crash_after_settlement_leaves_visible_open_payment(

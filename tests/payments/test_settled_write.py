@@ -216,7 +216,7 @@ async def test_unwritten_settlement_is_open(
     assert failure.value.payment
     assert (failure.value.payment.state, failure.value.payment.retry) == ("in_flight", "same_payment")
     assert (await read_state(store, payment))[0] == "settling"
-    async with journal.claim_unresolved(payment.key) as claim:
+    async with journal.claim_open_payment(payment.key) as claim:
         assert claim
 
 

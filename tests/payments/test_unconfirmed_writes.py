@@ -105,7 +105,7 @@ async def test_each_write_may_be_repeated(store: FlakyStore, buyer: Buyer) -> No
     async with journal.claim(payment, ORDER) as claim:
         fresh = fresh and not claim.outcome_unknown
         await journal.record_transaction(claim, HASH, None)
-    async with journal.claim_unresolved(payment.key) as claim:
+    async with journal.claim_open_payment(payment.key) as claim:
         assert claim is not None
         await journal.schedule_retry(claim, 1.0, cause="no_node")
         await journal.record_settled(claim, HASH)
@@ -129,7 +129,7 @@ async def test_unconfirmed_claim_is_released_for_another_server(
             pass
     store.failing.append(JournalUnavailable(OSError("gone")))
     with pytest.raises(JournalUnavailable):
-        async with one.claim_unresolved(payment.key) if doubted else one.claim(payment, ORDER):
+        async with one.claim_open_payment(payment.key) if doubted else one.claim(payment, ORDER):
             pytest.fail("the claim was confirmed")
 
     await one.heartbeat()

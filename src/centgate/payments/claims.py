@@ -89,7 +89,7 @@ class Claim:
     """Worker with a name that is unique to this claim."""
     state: RowState
     outcome_unknown: bool
-    """True if an earlier attempt to settle it has an unknown outcome."""
+    """True if an earlier attempt has an unknown outcome: the row was `settling`, also after a crash."""
     presented_at: float
     """Time of the payment's first submission, in seconds since 1970."""
     valid_before: int
@@ -173,7 +173,7 @@ def claim_payment(attempt: ClaimAttempt) -> UnitOfWork[Claim | ClaimedElsewhere]
     return (yield from _claim_existing(attempt, row))
 
 
-def claim_unresolved(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | None]:
+def claim_open_payment(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | None]:
     """Claim a payment with an unknown outcome; None if it is resolved or another worker has it."""
     row = yield from queries.find_payment(key)
     if row is None or row["state"] != "settling" or not (yield from is_unclaimed(row["owner"], worker)):

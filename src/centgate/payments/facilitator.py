@@ -61,7 +61,7 @@ class SettlementConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class SettlementRefused:
-    """The submission was refused, and no transaction was sent."""
+    """The payment does not pay us: refused, reverted, expired, or its nonce was used otherwise."""
 
     reason: str
     """In x402's vocabulary."""
@@ -113,7 +113,7 @@ class SettlementUnknown:
     reason: str | None = None
     """The facilitator's reason, if it refused."""
     open_cause: OpenCause | None = None
-    """What the nodes contributed, if they were to decide."""
+    """Why it stays open after the nodes were asked; None if they were not."""
 
 
 SettlementOutcome = SettlementConfirmed | SettlementRefused | SettlementNotSent | SettlementUnknown

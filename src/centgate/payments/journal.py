@@ -133,7 +133,7 @@ class Journal:
                     await self._release(claim)
 
     @asynccontextmanager
-    async def claim_unresolved(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
+    async def claim_open_payment(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
         """Claim a payment with an unknown outcome; None if it is resolved or another worker has it.
 
         Raises JournalUnavailable.
@@ -141,7 +141,7 @@ class Journal:
         worker = self._new_claim_worker()
         await self.now()
         with self._release_on_failure({key}, worker):
-            claim = await self._store.run(partial(claims.claim_unresolved, key, worker))
+            claim = await self._store.run(partial(claims.claim_open_payment, key, worker))
         try:
             yield claim
         finally:

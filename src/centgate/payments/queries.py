@@ -60,7 +60,10 @@ from centgate.payments.worker_id import LEASE_SECONDS
 PRUNE_BATCH = 100
 """Maximum rows removed by one statement, so that the write lock is held only briefly."""
 FIRST_RETRY = 10
-"""Seconds after which an open payment is first reconciled without its buyer."""
+"""Seconds from the last change of an open payment's row until it is due for the first time.
+
+It is never due while a live process holds it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class Reconciler:
 
     async def _reconcile(self, key: PaymentKey) -> ReconcileResult | None:
         with suppress(ClaimLost):  # the worker that claimed it continues
-            async with self._slots, self._journal.claim_unresolved(key) as claim:
+            async with self._slots, self._journal.claim_open_payment(key) as claim:
                 return claim and await self._reconcile_claimed(claim)
         return None
 

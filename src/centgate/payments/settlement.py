@@ -1,9 +1,10 @@
 """Settlement of payments, and the place where unknown outcomes are resolved.
 
-A payment is settled by a facilitator; the second gets it only if it surely never reached the first
-(decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide. If they
-show the nonce unspent or give no usable answer, an attempt to resolve it submits the same bytes again, to the
-facilitator that has the payment (decision 2); `_find_outcome_by_status` names the exception.
+A payment is settled by a facilitator; the second gets it only if the first could not be reached or answered
+429 (decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide
+(`onchain_status` says what is proof). If they show the nonce unspent or give no usable answer, an attempt to
+resolve it submits the same bytes again, to the facilitator that has the payment (decision 2);
+`_find_outcome_by_status` names the exception.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ def _with_payee(settings: Settings) -> Settings:
 
 
 class Settler:
-    """Settles claimed payments, and records each outcome in the journal."""
+    """Settles claimed payments, and records the outcomes in the journal.
+
+    An unknown outcome changes no state: the row stays `settling`, with the transaction if one was named.
+    """
 
     def __init__(
         self,
@@ -92,7 +96,8 @@ class Settler:
     async def settle(self, payment: Payment, claim: Claim) -> SettlementOutcome:
         """Settle a payment while its buyer waits, or resolve what an earlier attempt left open.
 
-        A new settlement is written while the service runs, every other outcome before this returns.
+        A new settlement is written while the service runs, what every other outcome changes before this
+        returns.
         """
         if claim.outcome_unknown:
             return await self.resolve(claim, max_wait=TIMEOUT)
@@ -104,7 +109,7 @@ class Settler:
         return result
 
     async def resolve(self, claim: Claim, *, max_wait: float) -> SettlementOutcome:
-        """Find the outcome of a payment that an earlier attempt left open, and record it.
+        """Find the outcome of a payment that an earlier attempt left open, and record it if it is known.
 
         `max_wait`: time limit for the nodes, in seconds.
         """
@@ -115,9 +120,10 @@ class Settler:
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, or from the facilitator.
 
-        A used nonce, or an authorization that has expired, is decided by the chain alone, and stays open
-        until a safe block shows it. If the nodes show the nonce unspent, or give no usable answer, the same
-        bytes are submitted again, to the facilitator that may have them. Never returns SettlementNotSent.
+        If the nodes agree that the nonce is used or the authorization has expired, the chain alone decides,
+        and the payment stays open until a safe block shows it. If they show the nonce unspent, or give no
+        usable answer, the same bytes are submitted again, to the facilitator that may have them; the
+        exception is in `_find_outcome_by_status`. Never returns SettlementNotSent.
         """
         cause: OpenCause = "not_final"
         try:
@@ -127,22 +133,25 @@ class Settler:
         except ChainUnreachable:
             status, cause = None, "no_answer"
         result = await self._find_outcome_by_status(claim, status)
-        return replace(result, open_cause=cause) if isinstance(result, SettlementUnknown) else result
+        if isinstance(result, SettlementUnknown) and result.open_cause is None:
+            return replace(result, open_cause=cause)
+        return result
 
     async def _find_outcome_by_status(self, claim: Claim, status: OnchainStatus | None) -> SettlementOutcome:
         """Return the outcome for an on-chain status, None if the nodes gave no usable one.
 
-        While the nonce is unspent, nothing is submitted beside the transaction of a single submission: the
-        payment is refused if that was reverted, else it stays open, since it may still be mined.
+        Exception: if the nonce is unspent, and the facilitator named the transaction of the only submission,
+        that transaction is waited for, and nothing is submitted. The payment is refused once it was reverted.
         """
         if status == "unspent" and claim.transaction and claim.presentations == 1:
             try:
                 is_reverted = await self._is_reverted(claim)
             except ChainUnreachable:
-                return _unknown_outcome("no node shows the transaction that the facilitator named")
+                message = "the nodes gave no usable answer about the transaction that the facilitator named"
+                return SettlementUnknown("error", message, open_cause="no_answer")
             if is_reverted:
                 return SettlementRefused(REVERTED)
-            return _unknown_outcome("the transaction that the facilitator named is not mined yet")
+            return _unknown_outcome("the transaction that the facilitator named decides nothing yet")
         if status in (None, "unspent"):
             return await self._resubmit(claim)
         return _outcome_from_chain(status, claim)
@@ -210,7 +219,10 @@ class Settler:
         return _outcome_from_chain(status, claim)
 
     async def _check_answer_in_doubt(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
-        """Return the on-chain outcome of a first submission that was refused but may have been sent."""
+        """Return the on-chain outcome of a first submission whose answer decides nothing.
+
+        It names a transaction or a reason. `unresolved` itself is returned while the chain shows no outcome.
+        """
         try:
             status = await self._payment_status(claim, TIMEOUT)
             if status in ("unspent", "expired_unsafe") and await self._is_reverted(claim):
@@ -239,7 +251,7 @@ class Settler:
         return await chain.read_transaction_status(claim.transaction, claim.key) == "reverted"
 
     async def _submit_new(self, payment: Payment, claim: Claim) -> SettlementOutcome:
-        """Submit a payment for the first time; to the second facilitator if it never reached the first.
+        """Submit a payment for the first time; to the second facilitator if the first did not take it.
 
         The journal has the facilitator's name before it is called.
         """

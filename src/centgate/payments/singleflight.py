@@ -61,7 +61,7 @@ class SingleFlight:
             raise signature_rejection()
         return replace(await _await_result(flight), replayed=True)
 
-    def is_in_flight(self, payment: Payment, binding: RequestBinding) -> bool:
+    def is_processing(self, payment: Payment, binding: RequestBinding) -> bool:
         """True if this process works on the payment for this request."""
         return any(key in self._flights for key in _flight_keys(payment, binding))
 

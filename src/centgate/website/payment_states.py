@@ -21,7 +21,7 @@ PAYMENT_STATES: Mapping[PaymentState, tuple[str, str]] = {
         "Use the answer. A new request needs a new payment.",
     ),
     "refused": (
-        "The facilitator definitely refused the payment; no money moved.",
+        "The payment was refused; no money was paid for this request.",
         "Fix the problem given in `reason`, then sign a new payment.",
     ),
 }
