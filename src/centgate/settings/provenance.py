@@ -20,12 +20,12 @@ _FIELD_VARIABLES = field_variables(Settings)
 _COMMAND_OPTIONS = frozenset({"host", "port", "workers"})
 
 
-def find_unknown_variables(providers: Collection[str]) -> list[str]:
-    """Return the `CENTGATE_` variables that no setting reads; `providers` are provider settings, no prefix.
+def find_unknown_variables(provider_variables: Collection[str]) -> list[str]:
+    """Return the `CENTGATE_` variables that no setting reads.
 
-    `*` in a provider setting stands for a chain id.
+    `provider_variables` are those of the providers, without the prefix; `*` in one stands for a chain id.
     """
-    known = {name.upper() for name in providers}
+    known = {name.upper() for name in provider_variables}
     return [
         PREFIX + name
         for name in sorted(read_server_variables(_FIELD_VARIABLES))
