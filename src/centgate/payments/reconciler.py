@@ -1,6 +1,6 @@
-"""Reconciler: resolves open payments without their buyers, in the background or by command.
+"""Reconciler: when open payments are looked up without their buyers, in the background or by command.
 
-`Settler.resolve` (settlement.py) finds the outcome of one payment; this module selects the payments, claims
+`Settler.resolve` (settlement.py) decides the outcome of one payment; this module selects the payments, claims
 them like requests do, and schedules the next attempt.
 """
 
@@ -76,7 +76,7 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
 
 
 class Reconciler:
-    """Finds the outcome of open payments, without their buyers."""
+    """Selects and claims open payments, lets `Settler.resolve` look them up, and schedules the next attempt."""
 
     def __init__(self, journal: Journal, settler: Settler) -> None:
         self._journal = journal

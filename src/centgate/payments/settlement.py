@@ -2,7 +2,8 @@
 
 A payment is settled by a facilitator; the second gets it only if the first could not be reached or answered
 429 (decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide
-(`onchain_status` says what is proof). If they show the nonce unspent or give no usable answer, an attempt to
+(`onchain_status` says what is proof): at once if its answer names a reason or a transaction, else, as after a
+timeout, by a later `Settler.resolve`. If they show the nonce unspent or give no usable answer, an attempt to
 resolve it submits the same bytes again, to the facilitator that has the payment (decision 2);
 `_find_outcome_by_status` names the exception.
 """
