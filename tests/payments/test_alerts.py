@@ -219,6 +219,10 @@ async def test_old_failures_do_not_count(alert_settings: Settings, upstreams: Fa
         await alerts.report_settlements()
 
     assert [state for _, state in list_alerts(upstreams)] == ["raised", "over"]
+    message = upstreams.requests_of("hook")[-1].body["message"]
+    assert message == (
+        "no payment was settled in the last 15 minutes: it is not known if settlements succeed again"
+    )
 
 
 async def test_one_server_alerts_for_all_servers(alert_settings: Settings, upstreams: FakeUpstreams) -> None:

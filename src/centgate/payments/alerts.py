@@ -60,6 +60,8 @@ class _WindowAlert:
     raised: str
     """Message while it lasts, with the places `failed` and `number`."""
     over: str
+    lapsed: str
+    """Message at its end if nothing happened lately that would show it."""
 
 
 _SETTLEMENTS_FAILING = _WindowAlert(
@@ -67,6 +69,7 @@ _SETTLEMENTS_FAILING = _WindowAlert(
     duty="settlement alerts",
     raised="{failed} of the last {number} settlements failed: the facilitator does not work reliably",
     over="settlements succeed again",
+    lapsed="no payment was settled in the last 15 minutes: it is not known if settlements succeed again",
 )
 _FALLBACK_IN_USE = _WindowAlert(
     "fallback_in_use",
@@ -74,6 +77,7 @@ _FALLBACK_IN_USE = _WindowAlert(
     raised="{failed} of the last {number} payments went to the second facilitator: the first cannot be "
     "reached, or limits requests",
     over="payments go to the first facilitator again",
+    lapsed="no new payment was made in the last 15 minutes: it is not known which facilitator takes one",
 )
 
 
@@ -193,7 +197,7 @@ class Alerts:
         else:
             trouble = 2 * failed >= WINDOW_SIZE or (len(recent) >= STREAK and all(recent[-STREAK:]))
         if not trouble:
-            return AlertCondition(trouble=False, message=alert.over)
+            return AlertCondition(trouble=False, message=alert.over if recent else alert.lapsed)
         message = alert.raised.format(failed=failed, number=len(recent))
         return AlertCondition(trouble=True, message=message, count=failed)
 
