@@ -169,9 +169,11 @@ def test_refused_but_charged_payment_can_be_refunded(
 
     before = enter_refund(url, paid, back, node=devchain.rpc_url)
     settle_on_chain(devchain, payload)
+    unasked = enter_refund(url, paid, back, node="http://127.0.0.1:9")
     after = enter_refund(url, paid, back, node=devchain.rpc_url)
 
     assert (before.exit_code, "the payment is refused" in before.stderr) == (1, True)
+    assert (unasked.exit_code, "could not be checked if its money arrived" in unasked.stderr) == (1, True)
     assert after.exit_code == 0, after.output
 
 

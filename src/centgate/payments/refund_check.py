@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 
+from centgate.environment import PREFIX
 from centgate.payments import audit_queries, queries
 from centgate.payments.chain_client import ChainClient
 from centgate.payments.descriptions import (
     ViewSettings,
-    describe_owed,
     format_dollars,
     format_money,
     status_label,
@@ -65,10 +65,18 @@ class RefundRecorder:
         `unchecked` skips the check on the chain. Raises JournalUnavailable.
         """
         refund = Refund(transaction.lower(), self.view.now)
-        was_settled = (
-            record.state in ("refused", "unused") and not record.refund and await self._was_received(record)
-        )
-        objection = None if was_settled else _find_objection(record, self.view, refund.transaction)
+        try:
+            was_received = (
+                record.state in ("refused", "unused")
+                and not record.refund
+                and await self._was_received(record)
+            )
+        except ChainUnreachable as error:
+            return RefundProblem(
+                f"the payment is {record.state} here, and it could not be checked if its money arrived "
+                f"({error}): set {_node_variable(record)} or try again"
+            )
+        objection = None if was_received else _find_objection(record, self.view, refund.transaction)
         if objection:
             return RefundProblem(objection)
         if record.refund:  # in the same transaction
@@ -84,7 +92,7 @@ class RefundRecorder:
             record.key,
             refund,
             redeem_cutoff=cutoff,
-            was_received=was_settled,
+            was_received=was_received,
             events=create_event_builder(self.settings),
         ):
             return None
@@ -97,8 +105,7 @@ class RefundRecorder:
         """Return the amount that a transaction moved to the payer if it covers the refund of a payment."""
         nodes = select_nodes(self.settings, record.key.network)
         if not nodes.urls:
-            setting = f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
-            message = f"there is {nodes.description} to check the transaction: set {setting}"
+            message = f"there is {nodes.description} to check the transaction: set {_node_variable(record)}"
             return RefundProblem(message, can_be_unchecked=True)
         async with open_node_session() as session:
             try:
@@ -128,10 +135,15 @@ class RefundRecorder:
         )
 
     async def _was_received(self, record: PaymentRecord) -> bool:
-        """Return True if nodes show that a payment that was refused here was transferred all the same."""
+        """Return True if nodes show that a payment that was refused here was transferred all the same.
+
+        Raises ChainUnreachable, also without a node.
+        """
         nodes = select_nodes(self.settings, record.key.network)
+        if not nodes.urls:
+            raise ChainUnreachable(f"there is {nodes.description}")
         row = await self.store.read(partial(queries.find_payment, record.key))
-        if not nodes.urls or row is None:
+        if row is None:
             return False
         first_event = await self.store.read(partial(audit_queries.find_first_event_time, row))
         query = PaymentQuery(
@@ -140,12 +152,11 @@ class RefundRecorder:
         query = replace(query, presented_at=min(record.created_at, first_event or record.created_at))
         async with open_node_session() as session:
             chain = ChainClient(session, nodes)
-            try:
-                return isinstance(
-                    await chain.find_payment(query, await chain.read_safe_block()), OnchainPayment
-                )
-            except ChainUnreachable:
-                return False
+            return isinstance(await chain.find_payment(query, await chain.read_safe_block()), OnchainPayment)
+
+
+def _node_variable(record: PaymentRecord) -> str:
+    return f"{PREFIX}RPC_{record.key.network.removeprefix('eip155:')}_URL"
 
 
 def _find_objection(record: PaymentRecord, view: ViewSettings, transaction: str) -> str | None:
@@ -163,4 +174,4 @@ def _find_objection(record: PaymentRecord, view: ViewSettings, transaction: str)
                 f"its answer can be redeemed until {until}: after an earlier refund the buyer could get both"
             )
         case word:
-            return f"no refund is due: the payment is {word}. {describe_owed(record, view)}"
+            return f"no refund is due: the payment is {word}; `centgate payments show` has its events"
