@@ -100,6 +100,20 @@ async def test_heavy_users_leave_a_slot_free():
     assert queue.started[-1] == "heavy 2"
 
 
+async def test_light_task_passes_heavy_one_that_is_expected_to_use_less():
+    queue = ScriptedQueue(3)
+    await queue.use(("payer:earlier",), 20)  # tasks are now expected to take long
+    await queue.use(("site:heavy",), HEAVY_SECONDS * 1.2)
+    await queue.use(("site:other",), HEAVY_SECONDS)
+    await queue.begin("heavy 1", ("payer:light", "site:heavy"))
+    await queue.begin("heavy 2", ("payer:light", "site:heavy"))
+    await queue.begin("heavy 3", ("site:other",))
+
+    await queue.begin("light", ("payer:light", "site:light"))
+
+    assert queue.started[-1] == "light"
+
+
 async def test_other_payer_of_heavy_site_is_heavy():
     queue = ScriptedQueue(2)
     await queue.use(HEAVY, HEAVY_SECONDS)

@@ -96,10 +96,11 @@ class FairQueue:
 
     def _start_waiting(self) -> None:
         """Give free slots to those that used the least."""
-        while self._free and (ranked := self._rank_waiting()):
+        while self._free:
+            ranked = [each for each in self._rank_waiting() if self._has_slot(each[1].keys)]
+            if not ranked:
+                return  # only heavy ones wait, and the last slot is not for them
             _, first = min(ranked, key=lambda each: each[0])
-            if not self._has_slot(first.keys):
-                return  # the others are heavier
             self._waiting.remove(first)
             self._take(first.keys)
             first.ready.set_result(None)
