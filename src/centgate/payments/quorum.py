@@ -23,8 +23,9 @@ class Quorum:
         self.size = size
 
     async def query(self, question: Callable[[PaymentNode], Awaitable[T]], max_wait: float) -> T:
-        """Return the answer that the required number of nodes give; nodes that fail or are slow are replaced.
+        """Return the answer that the required number of nodes give.
 
+        As many nodes are queried as can still give it; one that fails, differs or is slow is replaced.
         `max_wait`: time limit for all nodes together, in seconds. Raises ChainUnreachable.
         """
         answers: list[T] = []
@@ -53,8 +54,10 @@ class Quorum:
                         answers.append(task.result())
                         if answers.count(task.result()) >= self.size:
                             return task.result()
-                if (next_node := next(remaining, None)) is not None:
-                    tasks.add(asyncio.ensure_future(query_node(question, next_node)))
+                agreeing = max(map(answers.count, answers), default=0)
+                missing = self.size - agreeing - len(tasks) if done else 1
+                more = islice(remaining, max(0, missing))
+                tasks |= {asyncio.ensure_future(query_node(question, node)) for node in more}
         finally:
             for task in tasks:
                 task.cancel()
