@@ -41,6 +41,15 @@ async def test_function_may_use_timer() -> None:
     assert called == ["first", "second"]
 
 
+async def test_failing_function_keeps_other_deadlines() -> None:
+    timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()
+
+    timer.call_at(now - 2, "failing", lambda: 1 / 0)
+    timer.call_at(now - 1, "other", lambda: called.append("other"))
+
+    await wait_for_calls(called, 1)
+
+
 async def test_late_functions_are_called_in_order_unless_cancelled() -> None:
     """As after a pause of the machine: both deadlines have passed when the timer runs."""
     timer, called, now = SharedTimer(), list[str](), asyncio.get_running_loop().time()

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Hashable
 from math import inf
 
+import structlog
+
 
 class SharedTimer:
     """Calls functions at their times, unless they are cancelled before; used in one event loop."""
@@ -46,4 +48,7 @@ class SharedTimer:
         for key, call in due:
             if self._pending.get(key) is call:  # neither cancelled nor set anew by a function before it
                 del self._pending[key]
-                call[1]()
+                try:
+                    call[1]()
+                except Exception:  # noqa: BLE001 - the deadlines of the others must be kept
+                    structlog.get_logger().exception("the function of a deadline failed")
