@@ -192,6 +192,21 @@ async def test_changed_robots_rules_remove_pages(
         assert crawled.paths("lime") == []
 
 
+async def test_removed_pages_are_not_counted_as_read(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        await crawled.crawl()
+        crawled.state.make_due(site.url_of("/"))
+
+    site.set_robots("User-agent: *", "Disallow: /docs/lime")
+    async with open_crawl(page_reader, tmp_path, site) as crawled:
+        report = await crawled.crawl(limit=2)
+
+        assert report.counts.total() == 3
+        assert report.counts["refused"] == 1
+
+
 async def test_unreadable_robots_rules_keep_pages_for_while(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path
 ) -> None:

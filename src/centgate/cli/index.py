@@ -127,8 +127,7 @@ def status(
     try:
         summary = index.summary
     except IndexUnreadable as error:
-        print(f"{settings.siteindex_folder}: {error}")
-        return
+        exit_with_error(f"{settings.siteindex_folder}: {error}; `centgate index crawl` builds it anew")
     print(
         f"{summary.pages:,} pages can be found, {_folder_megabytes(settings.siteindex_folder):,} MB on disk"
     )
@@ -242,6 +241,8 @@ def _open_writer(settings: Settings, state: CrawlState) -> Generator[PageIndexWr
             writer = PageIndexWriter(folder)
     except (IndexBusy, IndexUnreadable) as error:
         exit_with_error(str(error))
+    except IndexUnwritable as error:
+        exit_with_error(f"{folder}: {error}")
     try:
         with closing(writer):
             yield writer

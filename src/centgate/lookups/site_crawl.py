@@ -53,9 +53,9 @@ class CrawlReport:
 
     site: str
     counts: Counter[str] = field(default_factory=Counter[str])
-    """Pages that were read, by their status; `unchanged` for those that the site said are as they were."""
+    """Pages that were read or removed, by their status; `unchanged` if the site said so."""
     message: str | None = None
-    """Why the crawl ended early, as a sentence; None if it did not."""
+    """What went wrong, as a sentence: the site could not be mapped, or its crawl ended early. Else None."""
     warnings: list[str] = field(default_factory=list[str])
     """What the site mapper says of pages that it may have missed, as sentences."""
 
@@ -131,8 +131,8 @@ class SiteCrawler:
 
     async def _read_due(self, site: IndexedSite, limit: int, report: CrawlReport) -> None:
         pause = await self._choose_pause(site)
-        failures, started = 0, time.time()
-        while sum(report.counts.values()) < limit:
+        failures, started, removed = 0, time.time(), report.counts.total()
+        while report.counts.total() - removed < limit:
             due = self._state.list_due(site.url, 1, started)
             if not due:
                 return

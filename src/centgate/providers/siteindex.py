@@ -44,7 +44,7 @@ STALE_DAYS = 90
 
 
 class SiteIndex(Provider):
-    """Keyword search over pages that this deployment has crawled. No network."""
+    """Search over pages that this deployment has crawled: by words, and by meaning with embeddings."""
 
     info = ProviderInfo(
         "siteindex",
@@ -78,7 +78,7 @@ class SiteIndex(Provider):
         return () if options.get("category") is None else ("category",)
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
-        """Return no upstream: the index is a folder."""
+        """Return no upstream: if the embeddings endpoint is down, words are compared alone."""
         return ()
 
     @property

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from centgate.web.index.index_writer import IndexBusy, PageIndexWriter
+from centgate.web.index.index_writer import IndexBusy, IndexUnwritable, PageIndexWriter
 from centgate.web.index.page import IndexedPage, plain_text
-from centgate.web.index.page_index import IndexUnreadable, PageIndex
+from centgate.web.index.page_index import FORMAT, IndexUnreadable, PageIndex
 
 FILLER = "The rest of the page speaks about gardens, rivers and the weather of the northern coast. "
 TODAY = 20_780
@@ -166,6 +166,19 @@ def test_passage_is_shown_in_any_script(tmp_path: Path, query: str, language: st
     assert text in match.passage
 
 
+def test_rarer_of_two_words_with_same_beginning_is_shown(tmp_path: Path) -> None:
+    told = "The card is the secret."
+    text = f"Care is taken. {FILLER * 10}\n{told}\n{FILLER * 10}"
+    index = write_index(
+        tmp_path, build_page("card", text), *(build_page(f"c{n}", f"Take care. {n}") for n in range(9))
+    )
+
+    (match, *_) = index.search("card care", 10)
+
+    assert match.passage
+    assert told in match.passage
+
+
 def test_excerpt_is_one_with_rare_words(tmp_path: Path) -> None:
     told = "A nonce keeps a signed transfer from being replayed."
     text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"
@@ -215,6 +228,11 @@ def test_readers_see_only_committed_pages(tmp_path: Path) -> None:
     with pytest.raises(IndexBusy):
         PageIndexWriter(tmp_path)
     writer.close()
+    for lock in (tmp_path / FORMAT).glob(".tantivy-writer*"):
+        lock.unlink()
+    (tmp_path / FORMAT / ".tantivy-writer.lock").mkdir()
+    with pytest.raises(IndexUnwritable):
+        PageIndexWriter(tmp_path)
 
     assert len(first.search("relayer", 1000)) == len(second.search("relayer", 1000)) == 301
 

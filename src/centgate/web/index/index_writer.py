@@ -26,23 +26,23 @@ class IndexBusy(Exception):
 
 
 class IndexUnwritable(Exception):
-    """The index cannot be written any more, as on a full disk. What is committed stays."""
+    """The index cannot be written, as on a full disk. What is committed stays."""
 
 
 class PageIndexWriter:
     """Writer of the index in a folder, which it creates. Pages become visible to readers by `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises IndexBusy, IndexUnreadable or OSError."""
+        """Raises IndexBusy, IndexUnreadable, IndexUnwritable or OSError."""
         self._folder = folder / FORMAT
         self._folder.mkdir(parents=True, exist_ok=True)
         self._index = _open_or_create(self._folder)
         try:
             self._writer: EngineWriter = self._index.writer(HEAP_BYTES, 1)
         except ValueError as error:
-            if "lock" in str(error).lower():
-                raise IndexBusy(f"another process writes to {folder}") from error
-            raise IndexUnreadable(f"the index cannot be written: {str(error)[:200]}") from error
+            if "LockBusy" in str(error):
+                raise IndexBusy(f"another process writes to {folder}: try again when it has ended") from error
+            raise IndexUnwritable(f"the index cannot be written: {str(error)[:200]}") from error
         self.pending = 0
         """Changes since the last commit."""
 

@@ -52,7 +52,7 @@ class IndexedPage:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of its words, which differ in more than spaces."""
+        """SHA-256 of its text, in which any white space is one space."""
         return sha256(" ".join(self.text.split()).encode("utf-8", "replace")).hexdigest()
 
 

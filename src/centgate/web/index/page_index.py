@@ -29,7 +29,10 @@ MAX_QUERY_WORDS = 16
 CANDIDATES = 60
 """Pages that are compared by freshness and by site, best first by their words."""
 MIN_MATCH_SHARE = 0.6
-"""Share of the words of a query of three or more that a page must contain; of shorter ones all."""
+"""Share of the words of a query of three or more that a page must contain; of shorter ones all.
+
+Words that are too common (`COMMON_SHARE`) count as contained, unless the query has no others.
+"""
 TITLE_BOOST = 0.8
 """Weight of a word's score in the title, in addition to its score in the whole page."""
 PARTICLE_TIE = 0.3

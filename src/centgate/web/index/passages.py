@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -51,7 +52,10 @@ def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, 
     Terms of languages that are written without spaces may stand anywhere, and so may pairs of Korean
     syllables.
     """
-    starts = {term if len(term) < MIN_STEM_LENGTH else term[:-1]: term for term in terms}
+    cut = Counter(term[:-1] for term in terms)
+    starts = {
+        term if len(term) < MIN_STEM_LENGTH or cut[term[:-1]] > 1 else term[:-1]: term for term in terms
+    }
     ordered = sorted(starts, key=len, reverse=True)
     spaced = "|".join(re.escape(start) for start in ordered if not _is_inner(start))
     unspaced = "|".join(re.escape(start) for start in ordered if _is_inner(start))
