@@ -383,3 +383,13 @@ async def test_any_response_is_parsed_or_failure(
 
     assert len(found.hits) <= 3
     assert all(hit.url.isascii() and hit.url.lower().startswith("http") for hit in found.hits)
+
+
+async def test_probe_finds_what_answers_without_json(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    async with open_provider(SearXNG, tmp_path, url=upstreams.url_of("searxng")) as searxng:
+        upstreams.set_response("searxng", "/search", {"error": "no query"}, status=400)
+        assert await searxng.probe() == "answers in JSON"
+
+        upstreams.set_response("searxng", "/search", "<html>Welcome</html>")
+        with pytest.raises(ProviderFailure):
+            await searxng.probe()

@@ -86,19 +86,23 @@ class SearXNG(Provider):
     @instrumented
     async def probe(self) -> str:
         """Send an empty query for JSON: an instance with JSON enabled rejects it as empty."""
-        params = {"format": "json"}
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        url = self.url("/search")
-        reply = await self.upstream.get(url, params=params, headers=headers, accept=range(300, 500))
+        params, url = {"format": "json"}, self.url("/search")
+        reply = await self.upstream.get(url, params=params, headers=self._headers, accept=range(300, 500))
         if reply.status == 403 and reply.body.lstrip()[:1] == b"<":
             raise self._json_disabled()
-        if reply.status != 400 and reply.status >= 300:
-            raise self.upstream.error_for_status(reply)
+        if reply.status != 400:
+            if reply.status >= 300:
+                raise self.upstream.error_for_status(reply)
+            reply.parse_json()
         return "answers in JSON"
 
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key}"} if self.key else {}
+
     async def _query(self, params: Mapping[str, str]) -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        reply = await self.upstream.get(self.url("/search"), params=params, headers=headers, accept=(403,))
+        url = self.url("/search")
+        reply = await self.upstream.get(url, params=params, headers=self._headers, accept=(403,))
         if reply.status == 403:
             raise (
                 self.upstream.error_for_status(reply)
