@@ -170,7 +170,7 @@ class Admission:
         self._limits = limits
         self._tokens = int(limits.addresses.take_token(client))
         self.is_limited = not self._tokens
-        """True if the client has used up its free requests: only payments known to the journal proceed."""
+        """True if the client has used up its free requests: only payments accepted before proceed."""
         self._pair: ClientPaymentKey | None = None
         self._binding: str | None = None
 

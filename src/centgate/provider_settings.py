@@ -60,8 +60,8 @@ class ProviderSettings:
         default=None,
         metadata={
             "parse": _parse_count,
-            "meaning": "calls per minute instead of its rate limit, divided among the processes (per host if "
-            "there are several)",
+            "meaning": "calls per minute instead of its rate limit (per host if there are several): with "
+            "Redis of all servers together, else divided among the processes of this server",
         },
     )
     timeout: float | None = field(

@@ -66,7 +66,8 @@ def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:
     except OSError as error:
         listener.close()
         raise PortUnavailable(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}"
+            f"cannot listen on {settings.host}:{settings.port}: {error.strerror} "
+            f"(set {PREFIX}HOST and {PREFIX}PORT, or end the program that listens there)"
         ) from error
     listener.set_inheritable(True)
     return listener, settings.model_copy(update={"port": listener.getsockname()[1]})

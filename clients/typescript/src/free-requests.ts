@@ -1,4 +1,4 @@
-/** Unpaid requests: the catalogue, and the payment terms of a call. Every error here means that nothing was sent. */
+/** Unpaid requests: the catalogue, and the payment terms of a call. An error here means that no payment was signed. */
 
 import {
   BuyerError,

@@ -66,7 +66,7 @@ class CachedResponse:
 
 
 class ComputeLease:
-    """Permission to compute a result; `found` is a result of another server, which makes that unnecessary."""
+    """Permission to compute a result; `cached` is one of another server, which makes that unnecessary."""
 
     def __init__(self, cached: CachedResponse | None = None) -> None:
         self.cached = cached

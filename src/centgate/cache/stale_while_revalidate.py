@@ -50,7 +50,9 @@ class StaleWhileRevalidate(Generic[T]):
         return self._entry is not None and self.clock() - self._fetched_at <= STALE_SECONDS
 
     async def get(self, max_wait: float) -> CacheEntry[T]:
-        """Return the value. If it is old, wait at most `max_wait` seconds for a new one.
+        """Return the value; after `FRESH_SECONDS`, wait at most `max_wait` seconds for a new one.
+
+        Without a usable value, wait until it is fetched.
 
         Raises the error of the fetch if there is no value to fall back on.
         """

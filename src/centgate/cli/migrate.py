@@ -22,7 +22,9 @@ def migrate(
     *,
     as_json: Json = False,
 ) -> None:
-    """Update the schema of the database of CENTGATE_DATABASE_URL; servers may be running."""
+    """Update the schema of the database of CENTGATE_DATABASE_URL.
+
+    docs/operating.md says which servers may run meanwhile."""
     from centgate.payments.migrations import HEAD_REVISION
     from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 

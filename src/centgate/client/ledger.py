@@ -62,7 +62,7 @@ class LedgerRecord(BaseModel):
 
 
 class CapReset(BaseModel):
-    """Line that resets the count of a payer's total cap."""
+    """Line that resets what counts towards a payer's caps: in all, per hour and per day."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
@@ -202,7 +202,7 @@ class LockedLedger:
         return self._state.signed.nonces(payer)
 
     def reset_cap(self, payer: str) -> None:
-        """Reset the count of a payer's total cap. Raises LedgerUnwritable if it is not on disk."""
+        """Reset what counts towards all caps of a payer. Raises LedgerUnwritable if it is not on disk."""
         self._append(CapReset(time=datetime.now(UTC), event="cap_reset", payer=payer))
 
     def write_record(

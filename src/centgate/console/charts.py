@@ -45,7 +45,7 @@ class Chart:
 
 def draw_line(title: str, points: Sequence[tuple[str, int]], format_value: Callable[[int], str]) -> Chart:
     """Draw values by day as a line with the area below it."""
-    highest = max((value for _, value in points), default=0)
+    highest = max(value for _, value in points)
     step = WIDTH / max(1, len(points) - 1)
     places = [(index * step, _y(value, highest)) for index, (_, value) in enumerate(points)]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
@@ -63,7 +63,7 @@ def draw_line(title: str, points: Sequence[tuple[str, int]], format_value: Calla
 
 def draw_bars(title: str, points: Sequence[tuple[str, int, int]]) -> Chart:
     """Draw two counts by day as stacked bars: answers, and refusals above them."""
-    highest = max((good + bad for _, good, bad in points), default=0)
+    highest = max(good + bad for _, good, bad in points)
     step = WIDTH / max(1, len(points))
     bars: list[ChartBar] = []
     for index, (day, good, bad) in enumerate(points):

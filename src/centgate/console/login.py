@@ -90,9 +90,10 @@ async def _is_valid(console: Console, form: Mapping[str, str]) -> bool:
 def _print_new_link(console: Console, request: Request, client: str) -> Response:
     """Print another link where the console was started; it counts as an attempt."""
     _spend_attempt(console, client)
+    message = "This console is opened by its password."
     if console.password_hash is None:
         console.print_link(renew=True)
-    message = "A new link was printed where the console was started, in its log."
+        message = "A new link was printed where the console was started, in its log."
     return _render_login(console, request, problem=message)
 
 

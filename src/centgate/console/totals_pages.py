@@ -69,7 +69,7 @@ async def show_totals(
     problem, groups = None, list[GroupTotals]()
     try:
         if by not in TOTALS_GROUPS:
-            raise ValueError(f"{by[:MAX_INPUT]!r} is nothing that figures are grouped by")
+            raise ValueError(f"{by[:MAX_INPUT]!r} is no grouping: choose {', '.join(TOTALS_GROUPS)}")
         period = parse_period(inputs, view.now)
         given = (inputs["since"], inputs["until"])
         groups = await cache.read(console, by, given, view.redemption_cutoff, period)

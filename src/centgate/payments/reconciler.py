@@ -76,7 +76,7 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
 
 
 class Reconciler:
-    """Selects and claims open payments, lets `Settler.resolve` look them up, and schedules the next attempt."""
+    """Selects and claims open payments, lets `Settler.resolve` look them up, schedules the next attempt."""
 
     def __init__(self, journal: Journal, settler: Settler) -> None:
         self._journal = journal

@@ -148,7 +148,10 @@ class WebhookSender:
             log.warning("the webhook receiver does not accept events", why=results[0].error)
             after = replace(before, failing_since=now)
         if "gone" in outcomes:
-            log.error("the webhook receiver answered 410: nothing more is sent to it")
+            log.error(
+                "the webhook receiver answered 410: nothing more is sent to it until it is enabled by "
+                "`centgate payments webhooks enable`"
+            )
             after = replace(after, disabled_at=now)
         if after != before:
             await self._store.run(partial(webhook_outbox.save_receiver, receiver.digest, after))

@@ -79,7 +79,7 @@ def read_names(config: Mapping[str, Any], *keys: str) -> tuple[str, ...]:
 def parse_tolerance(tolerance: object) -> int:
     if isinstance(tolerance, int) and not isinstance(tolerance, bool) and tolerance >= 0:
         return tolerance
-    raise InvalidPhishingList(f"the tolerance {tolerance!r} is not a whole number")
+    raise InvalidPhishingList(f"the tolerance {tolerance!r} is not a whole number of 0 or more")
 
 
 def parse_paths(value: object) -> PathTree:

@@ -95,7 +95,7 @@ class TermsSettings(SettingsGroup):
     @classmethod
     def _check_checksum(cls, value: str | None) -> str | None:
         if value and not int(value, 16):
-            raise ValueError("the zero address cannot receive payments")
+            raise ValueError("the zero address is neither a payee nor a token")
         return to_checksum_address(value) if value else value
 
     def _check_token(self) -> None:
@@ -122,7 +122,7 @@ class TermsSettings(SettingsGroup):
 
     @property
     def development_chain(self) -> int | None:
-        """The id of the payment network if its tokens have no value, else None."""
+        """The id of the payment network if it is a test network, which services then support; else None."""
         return self.chain_id if self.network in TEST_NETWORKS else None
 
     @property

@@ -82,7 +82,7 @@ def describe_caching(service: ServiceDetail) -> str:
     if not service.cache_seconds:
         return "Answers are not cached."
     minutes, seconds = divmod(service.cache_seconds, 60)
-    span = f"{seconds} seconds" if seconds else f"{minutes} minute{'s' if minutes > 1 else ''}"
+    span = f"{service.cache_seconds} seconds" if seconds else f"{minutes} minute{'s' if minutes > 1 else ''}"
     return (
         f"Answers are cached for {span} and returned to equal requests at the same price; "
         "`cache.hit` is then true. Errors are not cached."

@@ -35,7 +35,7 @@ class FormField:
     """JSON type to which the script converts the control's text."""
     required: bool
     value: str
-    """Initial value of the control: from the example; one line per array item; `true` or "" for a flag."""
+    """Initial value: from the example; one line per array item; `true` or `false` for a flag."""
     default: str
     """Default of a flag; a flag with this value is not sent."""
     options: tuple[tuple[str, str], ...] = ()
@@ -52,7 +52,7 @@ class TryForm:
     rules: tuple[Markup, ...]
     """Rules that involve several fields, as sentences."""
     promise: Mapping[str, Any] | None
-    """See `promised`; if None, no form is shown."""
+    """See `promise_terms`; if None, no form is shown."""
     terms: tuple[tuple[str, str], ...]
     """The promised terms as labels and values."""
     commands: tuple[CodeSample, ...]

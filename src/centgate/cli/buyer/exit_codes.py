@@ -71,7 +71,7 @@ def reports_errors(command: Callable[P, ExitCode]) -> Callable[P, ExitCode]:
                 print_message(problem)
             return 2
         except KeyboardInterrupt:
-            print_message("stopped: nothing was signed")
+            print_message("stopped: no payment was signed")
             return 130
         except BuyerError as error:
             for sentence in (str(error), *getattr(error, "__notes__", ())):

@@ -70,7 +70,7 @@ def _describe_as_lines(
         "ledger": str(settings.ledger),
         "signed for": f"${spent.total}, which counts towards the cap",
         "cap in all": f"${settings.cap_total} (CENTGATE_CAP_TOTAL)",
-        "left": f"${_subtract_from_cap(settings, spent)}",
+        "left in all": f"${_subtract_from_cap(settings, spent)}",
         "last hour": _format_period(spent.last_hour, settings.cap_per_hour, "CENTGATE_CAP_PER_HOUR"),
         "last day": _format_period(spent.last_day, settings.cap_per_day, "CENTGATE_CAP_PER_DAY"),
     }
@@ -87,7 +87,7 @@ def _describe_as_lines(
 
 
 def _subtract_from_cap(settings: BuyerSettings, spent: Spent) -> Decimal:
-    """Return the US dollars that can still be signed for; 0 if the cap is exceeded."""
+    """Return the US dollars that the total cap leaves; 0 if it is exceeded."""
     return max(settings.cap_total - spent.total, Decimal(0))
 
 

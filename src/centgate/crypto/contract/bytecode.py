@@ -141,9 +141,10 @@ def _list_pushed(code: bytes) -> frozenset[int]:
     pushed: set[int] = set()
     position = 0
     while position < len(code):
-        size = code[position] - 0x5F if 0x60 <= code[position] <= 0x7F else 0
-        pushed.add(int.from_bytes(code[position + 1 : position + 1 + size]))
-        position += 1 + size
+        size = code[position] - 0x5F if 0x5F <= code[position] <= 0x7F else None
+        if size is not None:
+            pushed.add(int.from_bytes(code[position + 1 : position + 1 + size]))
+        position += 1 + (size or 0)
     return frozenset(pushed)
 
 

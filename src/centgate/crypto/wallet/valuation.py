@@ -73,7 +73,7 @@ class WalletTotal:
     """Value of a wallet's balances that can be told."""
 
     usd: float | None
-    """Balances with a price that is not doubtful, in US dollars; None if no balance has such a price."""
+    """Balances with a price that is not doubtful, in US dollars; None if balances exist but none has one."""
     doubtful_usd: float
     """Balances with a doubtful price, in US dollars."""
     unpriced_count: int

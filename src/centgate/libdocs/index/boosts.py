@@ -67,7 +67,7 @@ _PROJECT_HEADING = re.compile(
 
 
 def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool = False) -> Chunk:
-    """Return a chunk with its weight lowered if few users search for it.
+    """Return a chunk with another weight: lower if few users search for it, higher if a guide's example.
 
     `has_guides`: there are so many guides that content which they do not name is mostly not meant for users.
     """

@@ -99,7 +99,7 @@ def _limit_total_size(archives: list[_ArchiveBytes]) -> list[_ArchiveBytes]:
     """Return as many archives, in order, as fit the total size limit."""
     selected, size = list[_ArchiveBytes](), 0
     for each in archives:
-        size += len(each.content)
-        if size <= MAX_TOTAL_BYTES:
+        if size + len(each.content) <= MAX_TOTAL_BYTES:
+            size += len(each.content)
             selected.append(each)
     return selected

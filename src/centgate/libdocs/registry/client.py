@@ -105,7 +105,10 @@ class RegistryClient:
         return [part for task in tasks if (part := task.result())]
 
     async def fetch_types(self, package: Package) -> Package | None:
-        """Return the type package, of the same major version, of an npm package without its own types."""
+        """Return the type package of an npm package without its own types, None if it is deprecated.
+
+        It is of the same major version if there is one, else the newest.
+        """
         name, major = types_package_name(package.name), package.version.split(".")[0]
         types = await self._npm.fetch_latest(name)
         if types and types.version.split(".")[0] != major:

@@ -46,7 +46,7 @@ class SitemapFetcher:
 
     def __init__(self, fetcher: Fetcher, sandbox: Sandbox, robots: Robots, *, obey_robots: bool) -> None:
         self._fetcher, self._sandbox, self._robots = fetcher, sandbox, robots
-        self._heeds_bans = obey_robots
+        self._obeys_robots = obey_robots
         self._results: dict[str, PackedEntries | None] = {}
         self.failures: dict[str, FetchFailed] = {}
         """Failure of each sitemap that was not read, by URL."""
@@ -89,7 +89,7 @@ class SitemapFetcher:
             candidate = join_url(url, path) or url
             if candidate in self._results or len(self._results) >= MAX_SITEMAPS:
                 continue
-            if self._heeds_bans and not await self._robots.can_fetch(candidate):
+            if self._obeys_robots and not await self._robots.can_fetch(candidate):
                 continue
             if part := await self._read_one(candidate, words, seconds, guessed=True):
                 return self._index_entries([part])

@@ -170,7 +170,7 @@ def _match_weight(term: str, word: str) -> float:
         return 1.0
     if term.isdigit():
         return 0.0
-    if not term.isascii():  # scripts without spaces between words
+    if not term.isascii():  # its script may have no spaces between words
         return PREFIX_WEIGHT if term in word else 0.0
     if term[:3] != word[:3] or min(len(term), len(word)) < 3:
         return 0.0

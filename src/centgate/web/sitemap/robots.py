@@ -130,7 +130,7 @@ class Robots:
         except FetchFailed as failure:
             if failure.reason in _UNAVAILABLE_REASONS:
                 return _RobotsFile()
-            message = f"robots.txt of {host} could not be read ({failure.message}), so nothing there is"
+            message = f"robots.txt of {host} could not be read ({failure.message}), so nothing there is read"
             is_unreached = failure.reason in _UNREACHED_REASONS
             return _RobotsFile(
                 disallowed=None if is_unreached else Disallowed(failure.reason, message, is_temporary=True),
