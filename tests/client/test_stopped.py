@@ -69,4 +69,4 @@ def test_earlier_payment_is_not_mentioned(hostile: HostileApi, capsys: pytest.Ca
         )
         == 130
     )
-    assert "no payment was signed" in capsys.readouterr().err
+    assert "nothing was signed" in capsys.readouterr().err

@@ -127,7 +127,7 @@ def test_refund_that_is_not_due_is_explained(console_settings: Settings, operato
 
     answer = operator.send(f"/payments/{row['payer']}:{row['nonce']}/refund", **refund_fields(row))
 
-    assert "no refund is due: the payment is delivered. Nothing.</p>" in answer.text
+    assert "no refund is due: the payment is delivered.</p>" in answer.text
 
 
 def test_open_payments_are_reconciled(settings: Settings) -> None:

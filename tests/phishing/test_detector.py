@@ -183,7 +183,7 @@ def test_default_tolerance_is_three() -> None:
     [
         ([], "the list is not a JSON object"),
         ({"tolerance": 2}, "the list has a tolerance and no fuzzylist"),
-        ({"tolerance": "2", "fuzzylist": []}, "the tolerance '2' is not a whole number"),
+        ({"tolerance": "2", "fuzzylist": []}, "the tolerance '2' is not a whole number of 0 or more"),
         ({"blocklist": "evil.com"}, "'blocklist' is not an array"),
         ({"version": ""}, "the version '' is neither a number nor a text"),
         ({"name": ""}, "the name '' is not a text"),

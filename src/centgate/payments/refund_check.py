@@ -174,4 +174,4 @@ def _find_objection(record: PaymentRecord, view: ViewSettings, transaction: str)
                 f"its answer can be redeemed until {until}: after an earlier refund the buyer could get both"
             )
         case word:
-            return f"no refund is due: the payment is {word}; `centgate payments show` has its events"
+            return f"no refund is due: the payment is {word}"
