@@ -10,17 +10,22 @@ from facilitators import build_settings
 from lookups.changing_node import ChangingNode
 
 from centgate.crypto.token.pools import PoolState
-from centgate.devchain.chain import EvmChain
-from centgate.devchain.exchanges import Exchanges
+from centgate.devchain.chain import EvmChain, create_contract_at
+from centgate.devchain.exchanges import OPERATOR, Exchanges
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.lookups.chain_pools import find_pools
 from centgate.provider import RequestTrace
 from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
+from centgate.solidity import load_contract
 
 CHAIN = 84532
 """A development chain, which has Ethereum's contracts."""
+TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
+LAUNCHPAD_HOOKS = "0x6c24d0bcc264ef6a740754a11ca579b9d225e8cc"
+"""Hooks of Clanker's pools on Ethereum."""
+REFUSE = True
 TOKEN, COIN, DOLLAR = 10**9, 10**18, 10**6
 
 
@@ -39,6 +44,15 @@ class Market:
     async def pools(self) -> list[PoolState]:
         """Return the token's pools."""
         return await find_pools(self.rpc, self.chain_id, self.token)
+
+
+def create_fee_hooks(exchanges: Exchanges, address: str) -> str:
+    """Create hooks of v4 pools at an address; `set(uint24,bool)` sets the fee, and if sales are refused."""
+    hooks = load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
+    exchanges.operator.chain.change_state(
+        lambda state: create_contract_at(state, address, hooks.initcode, sender=OPERATOR.address)
+    )
+    return address
 
 
 def new_token(exchanges: Exchanges) -> str:

@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 from lookups.changing_node import is_call_of
-from lookups.pool_market import COIN, DOLLAR, TOKEN, Market, open_market
+from lookups.pool_market import (
+    COIN,
+    DOLLAR,
+    LAUNCHPAD_HOOKS,
+    REFUSE,
+    TOKEN,
+    Market,
+    create_fee_hooks,
+    open_market,
+)
 
+from centgate.crypto.token.pools import DYNAMIC_FEE
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.devchain.well_known import ETHEREUM, POLYGON
@@ -49,6 +59,25 @@ async def test_all_kinds_of_pools_agree_on_price(market: Market) -> None:
     ]
     assert [pool.price_usd for pool in pools] == pytest.approx([0.02] * 4)
     assert pools[-1].liquidity_usd is None
+
+
+async def test_pool_with_hooks_of_launchpad_is_found(market: Market) -> None:
+    exchanges, token = market.exchanges, market.token
+    hooks = create_fee_hooks(exchanges, LAUNCHPAD_HOOKS)
+    exchanges.add_v4_pool(
+        {token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN},
+        fee=DYNAMIC_FEE,
+        tick_spacing=200,
+        hooks=hooks,
+    )
+    exchanges.operator.send(hooks, "set(uint24,bool)", 100_000, not REFUSE)
+
+    (pool,) = await market.pools()
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert (pool.key.exchange, pool.key.hooks, pool.key.fee) == ("Uniswap v4", hooks, None)
+    assert pool.price_usd == pytest.approx(0.02)
+    assert impacts[0].percent == pytest.approx(10.4, abs=0.1)
 
 
 @pytest.mark.parametrize("garbage", [b"\xff" * 32, b"\1" * 31, None], ids=["all ones", "short", "lost"])

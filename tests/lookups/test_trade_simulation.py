@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 from fake_upstreams import FakeUpstreams, RecordedRequest
+from lookups.pool_market import LAUNCHPAD_HOOKS, REFUSE, create_fee_hooks
 from lookups.token_cases import CASES, TokenCase
 from lookups.token_world import (
     ETHER,
@@ -26,7 +27,7 @@ from lookups.token_world import (
 )
 from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
-from centgate.crypto.token.pools import PoolKey, PoolKind
+from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED, WALLET_FAILS
 from centgate.devchain.http_server import serve_app, silence_libraries
@@ -216,6 +217,24 @@ async def test_deepest_pool_decides(market: ServedWorld):
 
     assert (await simulate(market.url, token, [trap, other])).honeypot is True
     assert (await simulate(market.url, token, [other, trap])).honeypot is False
+
+
+async def test_token_is_traded_in_pool_with_hooks_of_launchpad(market: ServedWorld):
+    world = market.world
+    hooks = create_fee_hooks(world.exchanges, LAUNCHPAD_HOOKS)
+    token = world.deploy("TaxOnBoth")
+    world.exchanges.wrap(POOL_COINS)
+    world.exchanges.add_v4_pool(
+        {token: POOL_TOKENS, WETH: POOL_COINS}, fee=DYNAMIC_FEE, tick_spacing=200, hooks=hooks
+    )
+    world.owner.send(hooks, "set(uint24,bool)", 30_000, not REFUSE)
+    async with open_rpc(market.url) as rpc:
+        (pool,) = await find_pools(rpc, CHAIN_ID, token.lower())
+    world.owner.send(token, "addPool(address,address)", pool.key.address, WETH)
+
+    found = await simulate(market.url, token, [pool.key])
+
+    assert (found.honeypot, found.buy_tax, found.sell_tax) == (False, 5, 10), found
 
 
 @pytest.mark.extended

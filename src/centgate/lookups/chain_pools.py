@@ -1,8 +1,8 @@
 """Pools of a token, read from the factories of the exchanges, with prices in dollars by Chainlink.
 
 Three rounds of calls: which pools exist, their state, and quotes for the price impact; one more if there are
-very many pools. Pools are looked up against the chain's quote tokens; v4 has no list of pools, so those with
-the usual fees and without hooks are looked up by the hash of their key.
+very many pools. Pools are looked up against the chain's quote tokens. v4 has no list of pools: looked up by
+the hash of their key are those with the usual fees and without hooks, and those with a launchpad's hooks.
 """
 
 from __future__ import annotations

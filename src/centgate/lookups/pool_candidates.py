@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, QUOTE_TOKENS, Exchange
+from centgate.crypto.token.exchange_tables import EXCHANGES, HOOKED_TIER, POOL_KINDS, QUOTE_TOKENS, Exchange
 from centgate.crypto.token.pool_math import is_possible_root
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, QuoteToken
 from centgate.lookups.contract_answers import parse_address
@@ -34,6 +34,7 @@ class PoolCandidate(NamedTuple):
     stable: bool = False
     pool_id: bytes | None = None
     """Hash of the key of a v4 pool."""
+    hooks: str | None = None
 
 
 class FoundPool(NamedTuple):
@@ -75,7 +76,12 @@ def _list_by_quote(exchange: Exchange, token: str, quote: QuoteToken) -> list[Po
     pair = _encode_pair(*sorted((token, quote.address)))
     match exchange.kind:
         case "v4":
-            return [_v4_candidate(exchange, quote, pair, tier) for tier in exchange.tiers]
+            # launchpads use the wrapped coin
+            hooked = () if quote.address == NATIVE_CURRENCY else exchange.hooks
+            return [
+                *(_v4_candidate(exchange, quote, pair, tier) for tier in exchange.tiers),
+                *(_v4_candidate(exchange, quote, pair, HOOKED_TIER, each) for each in hooked),
+            ]
         case "v3" | "slipstream":
             return [
                 PoolCandidate(
@@ -99,13 +105,13 @@ def _list_by_quote(exchange: Exchange, token: str, quote: QuoteToken) -> list[Po
 
 
 def _v4_candidate(
-    exchange: Exchange, quote: QuoteToken, pair: bytes, tier: tuple[int | None, int]
+    exchange: Exchange, quote: QuoteToken, pair: bytes, tier: tuple[int | None, int], hooks: str | None = None
 ) -> PoolCandidate:
-    """Return a v4 pool without hooks: its id is the hash of its key."""
+    """Return a v4 pool: its id is the hash of its key."""
     fee, spacing = tier
-    pool_id = keccak(pair + encode_v4_terms(fee, spacing, NATIVE_CURRENCY))
+    pool_id = keccak(pair + encode_v4_terms(fee, spacing, hooks or NATIVE_CURRENCY))
     call = ContractCall(exchange.factory, function_selector("getSlot0(bytes32)") + pool_id)
-    return PoolCandidate(exchange, quote, call, fee, spacing, pool_id=pool_id)
+    return PoolCandidate(exchange, quote, call, fee, spacing, pool_id=pool_id, hooks=hooks)
 
 
 def confirmation_call(pool: FoundPool) -> ContractCall:
@@ -163,6 +169,7 @@ def parse_lookup(candidate: PoolCandidate, token: str, answer: bytes | None) -> 
         exchange.name,
         candidate.fee,
         tick_spacing=candidate.tick_spacing,
+        hooks=candidate.hooks,
         pool_id="0x" + pool_id.hex() if pool_id else None,
         stable=candidate.stable,
     )

@@ -29,6 +29,8 @@ UNISWAP_TIERS = ((100, 1), (500, 10), (3000, 60), (10000, 200))
 """Fee in millionths and tick spacing of each pool that Uniswap v3 creates by default; usual in v4."""
 PANCAKE_TIERS = ((100, 1), (500, 10), (2500, 50), (10000, 200))
 SLIPSTREAM_TIERS = ((None, 1), (None, 50), (None, 100), (None, 200), (None, 2000))
+HOOKED_TIER = (None, 200)
+"""Tier of the pools with `Exchange.hooks`, which decide the fee."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Exchange:
     quoter: str | None = None
     manager: str | None = None
     """v4's PoolManager."""
+    hooks: tuple[str, ...] = ()
+    """Hooks of the launchpad Clanker, whose tokens have their only pool with one of them.
+
+    By npm's `clanker-sdk` 4.2.18 and its contracts, compared with the lists of hooks of two routers.
+    """
     is_verified: bool = True
     """False if only one source was found for its addresses."""
 
@@ -62,13 +69,21 @@ class PriceFeeds:
 
 
 def _uniswap(
-    v2_factory: str, v3_factory: str, v3_quoter: str, v4: tuple[str, str, str]
+    v2_factory: str, v3_factory: str, v3_quoter: str, v4: tuple[str, str, str], *, hooks: tuple[str, ...] = ()
 ) -> tuple[Exchange, ...]:
     manager, state_view, v4_quoter = v4
     return (
         Exchange("Uniswap v2", "v2", v2_factory, fee=3000),
         Exchange("Uniswap v3", "v3", v3_factory, tiers=UNISWAP_TIERS, quoter=v3_quoter),
-        Exchange("Uniswap v4", "v4", state_view, tiers=UNISWAP_TIERS, quoter=v4_quoter, manager=manager),
+        Exchange(
+            "Uniswap v4",
+            "v4",
+            state_view,
+            tiers=UNISWAP_TIERS,
+            quoter=v4_quoter,
+            manager=manager,
+            hooks=hooks,
+        ),
     )
 
 
@@ -100,6 +115,7 @@ EXCHANGES: Mapping[int, tuple[Exchange, ...]] = {
                 "0x7ffe42c4a5deea5b0fec41c94c136cf115597227",
                 "0x52f0e24d1c21c8a0cb1e5a5dd6198556bd9e1203",
             ),
+            hooks=("0x6c24d0bcc264ef6a740754a11ca579b9d225e8cc",),
         ),
         *_pancake("0x1097053fd2ea711dad45caccc45eff7548fcb362"),
     ),
@@ -112,6 +128,12 @@ EXCHANGES: Mapping[int, tuple[Exchange, ...]] = {
                 "0x498581ff718922c3f8e6a244956af099b2652b2b",
                 "0xa3c0c9b65bad0b08107aa264b0f3db444b867a71",
                 "0x0d5e0f971ed27fbff6c2837bf31316121532048d",
+            ),
+            hooks=(
+                "0xb429d62f8f3bffb98cdb9569533ea23bf0ba28cc",
+                "0xd60d6b218116cfd801e28f78d011a203d2b068cc",
+                "0xdd5eeaff7bd481ad55db083062b13a3cdf0a68cc",
+                "0x34a45c6b61876d739400bd71228cbcbd4f53e8cc",
             ),
         ),
         *_pancake(_PANCAKE_L2_V2),
@@ -133,6 +155,10 @@ EXCHANGES: Mapping[int, tuple[Exchange, ...]] = {
                 "0x28e2ea090877bf75740558f6bfb36a5ffee9e9df",
                 "0xd13dd3d6e93f276fafc9db9e6bb47c1180aee0c4",
                 "0x9f75dd27d6664c475b90e105573e550ff69437b0",
+            ),
+            hooks=(
+                "0xc5d309026bcab6630888d51ce21154ad2f4828cc",
+                "0x011a8ed40095f2d7e9c19125b8254b19678d68cc",
             ),
         ),
         *_pancake("0xca143ce32fe78f1f7019d7d551a6402fc5350c73"),
@@ -166,6 +192,10 @@ EXCHANGES: Mapping[int, tuple[Exchange, ...]] = {
                 "0x360e68faccca8ca495c1b759fd9eee466db9fb32",
                 "0x76fd297e2d437cd7f76d50f01afe6160f86e9990",
                 "0x3972c00f7ed4885e145823eb7c655375d275a1c5",
+            ),
+            hooks=(
+                "0xf7ac669593d2d9d01026fa5b756dd5b4f7aaa8cc",
+                "0xfd213be7883db36e1049dc42f5bd6a0ec66b68cc",
             ),
         ),
         *_pancake(_PANCAKE_L2_V2),
