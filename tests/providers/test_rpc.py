@@ -377,6 +377,16 @@ async def test_rate_limited_batch_is_not_split(
     assert len(upstreams.requests_of("node")) == 1
 
 
+async def test_words_of_a_contract_are_no_rate_limit(upstreams: FakeUpstreams, tmp_path: Path):
+    url = serve_body(upstreams, "node", rpc_error(3, "execution reverted: too many requests"))
+
+    async with open_rpc(tmp_path, url, unused_url()) as rpc:
+        outcomes = [await rpc.call_outcome(CHAIN_ID, encode_balance_call(RECEIVER)) for _ in range(2)]
+
+    assert [(each.succeeded, each.is_refusal) for each in outcomes] == [(False, True)] * 2
+    assert rpc.trace.warnings == []
+
+
 async def test_failure_cancels_other_requests(node: str, upstreams: FakeUpstreams, tmp_path: Path):
     release = threading.Event()
 
@@ -1316,6 +1326,30 @@ async def test_node_without_access_lists_is_skipped_from_then_on(
     # the node is asked for other things as before
     assert asked == [LIST_METHOD, "eth_getBlockByNumber"]
     assert rpc.trace.warnings == []
+
+
+async def test_called_slots_of_failed_call_are_unknown(upstreams: FakeUpstreams, node: str, tmp_path: Path):
+    def fail(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] != LIST_METHOD:
+            return None
+        listed = {"accessList": [{"address": TOKEN_ADDRESS, "storageKeys": []}], "error": "out of gas"}
+        return 200, {"jsonrpc": "2.0", "id": request["id"], "result": listed}
+
+    async with open_rpc(tmp_path, start_proxy(upstreams, "node", node, fail)) as rpc:
+        assert await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [BALANCE_CALL]) is None
+
+
+async def test_hanging_node_does_not_hide_what_another_one_can_do(
+    upstreams: FakeUpstreams, node: str, tmp_path: Path
+):
+    upstreams.faults["slow"] = "timeout"
+
+    async with open_rpc(tmp_path, upstreams.url_of("slow"), node, seconds=3) as rpc:
+        features = await rpc.call_features(CHAIN_ID)
+        slots = await rpc.called_slots(CHAIN_ID, TOKEN_ADDRESS.lower(), [BALANCE_CALL])
+
+    assert features.overrides
+    assert len(slots or ()) == 1
 
 
 async def test_called_slots_are_unknown_if_no_node_lists_them(

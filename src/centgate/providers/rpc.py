@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -247,13 +248,16 @@ class Rpc(Provider):
         """
         content = encode_aggregate([(contract, data) for data in calls])
         request = ("eth_createAccessList", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
-        for node in self._nodes_of(chain_id).nodes:
+        nodes = self._nodes_of(chain_id).nodes
+        max_wait = self.remaining_seconds / (2 * len(nodes))
+        for node in nodes:
             if time.monotonic() < node.no_access_lists_until:
                 continue
             try:
-                (answer,) = await node.send_requests([request], tolerant=True)
+                async with asyncio.timeout(max_wait):
+                    (answer,) = await node.send_requests([request], tolerant=True)
                 return _parse_called_slots(answer, contract)
-            except (ProviderRateLimited, ProviderTimeout):
+            except (TimeoutError, ProviderRateLimited, ProviderTimeout):
                 continue
             except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
                 # many nodes lack this method, which is no failure of theirs
@@ -379,8 +383,16 @@ class Rpc(Provider):
         return f"nodes of {len(chains)} chains respond"
 
     async def _probe_calls(self, nodes: Sequence[RpcNode], chain_id: int) -> list[CallFeatures | None]:
-        sender = trade_funding(chain_id).wrapped
-        return await asyncio.gather(*(read_call_features(node, sender) for node in nodes))
+        """Return what each node can do; None for one that does not answer within half of the time left."""
+        sender, max_wait = trade_funding(chain_id).wrapped, self.remaining_seconds / 2
+
+        async def probe(node: RpcNode) -> CallFeatures | None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max_wait):
+                    return await read_call_features(node, sender)
+            return None
+
+        return await asyncio.gather(*map(probe, nodes))
 
     async def _probe_chain(self, chain_id: int) -> list[ProviderFailure]:
         """Return the failures of a chain's nodes."""
@@ -520,8 +532,11 @@ def _parse_call(answer: Any) -> bytes | None:
 
 
 def _parse_called_slots(answer: Any, contract: str) -> frozenset[str] | None:
-    """Parse the slots of a contract in an access list; None if the contract is missing, as without a call."""
-    if isinstance(answer, CallFailure):
+    """Parse the slots of a contract in an access list.
+
+    None if the contract is missing, as without a call, or if the call failed, which cuts the list.
+    """
+    if isinstance(answer, CallFailure) or answer.get("error"):
         return None
     entries = [each for each in answer["accessList"] if each["address"].lower() == contract]
     slots = (int(slot, 16) for entry in entries for slot in entry["storageKeys"])

@@ -23,6 +23,7 @@ from centgate.providers.jsonrpc.errors import (
     is_execution_failure,
     is_range_too_large,
     is_rate_limit,
+    is_revert,
     parse_block_limit,
 )
 from centgate.sanitize import quote_line
@@ -271,6 +272,8 @@ class RpcNode:
         code, message, lowered = error.code, error.message, error.message.lower()
         if method == "eth_getLogs" and is_range_too_large(code, lowered):
             raise _RangeTooLarge(lowered)
+        if tolerant and is_revert(code, lowered):  # first, since the words are the contract's
+            return CallFailure(code, message, error.data)
         if is_rate_limit(code, lowered):
             raise ProviderRateLimited(self.upstream.name, f"{self.upstream.label} asks to slow down")
         if tolerant and is_execution_failure(code, lowered):

@@ -64,6 +64,11 @@ def is_rate_limit(code: int, message: str) -> bool:
     return code in _RATE_CODES or any(words in message for words in _RATE_LIMIT_WORDS)
 
 
+def is_revert(code: int, message: str) -> bool:
+    """True if the contract ended the call; the message may then have words of its own."""
+    return code == REVERTED or "revert" in message
+
+
 def is_execution_failure(code: int, message: str) -> bool:
     """True if the call itself fails, on every node."""
     return code == REVERTED or any(words in message for words in _EXECUTION_FAILURE_WORDS)
