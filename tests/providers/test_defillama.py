@@ -332,6 +332,17 @@ async def test_error_page_of_gateway_is_a_failure(
             await llama.fees("aave")
 
 
+@pytest.mark.parametrize("body", ["", "error code: 502", "upstream connect error"])
+async def test_gateway_without_answer_is_a_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, body: str
+) -> None:
+    upstreams.set_response("defillama", "/protocol/aave", body, status=502)
+
+    async with open_provider(DefiLlama, tmp_path, url=upstreams.url_of("defillama")) as llama:
+        with pytest.raises(ProviderError, match="status 502"):
+            await llama.protocol("aave")
+
+
 @pytest.mark.parametrize("status", [401, 403])
 async def test_refusal_says_nothing_about_protocol(
     upstreams: FakeUpstreams, tmp_path: Path, status: int

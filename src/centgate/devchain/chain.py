@@ -10,6 +10,7 @@ Here a block may have the time of its parent.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -173,7 +174,8 @@ class EvmChain:
             return transaction.hash
         self._mine_block(transaction)
         while following := self.queued_transactions.pop((transaction.sender, nonce := nonce + 1), None):
-            self._mine_block(following)
+            with suppress(TransactionRejected):  # of another transaction than the one that was sent
+                self._mine_block(following)
         return transaction.hash
 
     def change_state(self, change: Callable[[StateAPI], None]) -> None:

@@ -122,7 +122,8 @@ class DefiLlama(Provider):
         """Fetch a single protocol, for slugs that are missing in the list."""
         url = self.url(f"/protocol/{quote(slug, safe='')}")
         reply = await self.upstream.get(url, accept={*_NOT_FOUND_STATUSES, 502})
-        if reply.status != 200 and _is_html(reply):
+        is_gateway_error = reply.status >= 500 and not _says_not_found(reply)
+        if reply.status != 200 and (_is_html(reply) or is_gateway_error):
             raise self.upstream.error_for_status(reply)
         protocol = (
             None
