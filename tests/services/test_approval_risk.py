@@ -1049,6 +1049,33 @@ def test_explorer_logs_are_incomplete_without_recent_ones_of_node(shop: Shop, ex
     assert not any("could not be told" in warning for warning in data["warnings"])
 
 
+def test_explorer_logs_are_incomplete_with_part_of_last_hour(
+    shop: Shop, explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+):
+    shop.upstreams.faults["goplus"] = "500"
+    explorer.logs = [build_explorer_log(build_event(1_000, 9), 900)]
+    shop.node.tokens = {USDC: Token({ROUTER: 9})}
+    limit_log_range(shop, monkeypatch, "logs_range_limit", blocks=5)
+
+    data = shop.buy_data()
+
+    assert (len(data["approvals"]), data["coverage"]["complete"]) == (1, False)
+
+
+def limit_log_range(shop: Shop, monkeypatch: pytest.MonkeyPatch, case: str, *, blocks: int) -> None:
+    """Let the node refuse a query for logs of more blocks, in a saved body's words."""
+    refusal, all_logs = load_body("json_rpc", case), shop.node.answer_request
+
+    def limit_range(request: Body) -> Body:
+        if request["method"] == "eth_getLogs":
+            (query,) = request["params"]
+            if int(query["toBlock"], 16) - int(query["fromBlock"], 16) >= blocks:
+                return refusal | {"id": request["id"]}
+        return all_logs(request)
+
+    monkeypatch.setattr(shop.node, "answer_request", limit_range)
+
+
 def test_allowance_is_live_if_node_gives_no_logs(shop: Shop, explorer: Explorer):
     shop.upstreams.faults["goplus"] = "500"
     events = [build_event(1_000, MAX), build_event(1_001, MAX, spender=VAULT)]
@@ -1181,18 +1208,8 @@ def test_only_newest_blocks_are_dated(shop: Shop, monkeypatch: pytest.MonkeyPatc
 def test_range_limit_of_node_is_read_within_request_limit(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, case: str
 ):
-    refusal = load_body("json_rpc", case)
     shop.upstreams.faults["goplus"] = "500"
-    all_logs = shop.node.answer_request
-
-    def limit_range(request: Body) -> Body:
-        if request["method"] == "eth_getLogs":
-            (query,) = request["params"]
-            if int(query["toBlock"], 16) - int(query["fromBlock"], 16) >= 1_000:
-                return refusal | {"id": request["id"]}
-        return all_logs(request)
-
-    monkeypatch.setattr(shop.node, "answer_request", limit_range)
+    limit_log_range(shop, monkeypatch, case, blocks=1_000)
 
     coverage = shop.buy_data()["coverage"]
 

@@ -88,10 +88,10 @@ class LogReader:
         if not isinstance(latest, BlockHeader):
             return _build_explored(logs, None)
         # an explorer gives the oldest logs first, so that a cut list lacks the newest
-        days = (requests, SCAN_DAYS) if logs.is_cut else (1, RECENT_HOURS / 24)
-        recent = await attempt(self._read_recent, latest, topics, address, *days)
+        days = SCAN_DAYS if logs.is_cut else RECENT_HOURS / 24
+        recent = await attempt(self._read_recent, latest, topics, address, requests, days)
         return (
-            _merge_logs(logs, recent)
+            _merge_logs(logs, recent, wanted_from=latest.number + 1 - self._count_blocks(latest, days))
             if isinstance(recent, LogHistory)
             else _build_explored(logs, latest.number)
         )
@@ -105,13 +105,12 @@ class LogReader:
         days: float,
     ) -> LogHistory:
         """Return the node's logs of about so many days up to a block, in at most `requests` queries."""
-        seconds = BLOCK_SECONDS.get(self.chain_id)
         logs = await self._rpc.event_logs(
             self.chain_id,
             topics,
             address=address,
             to_block=latest.number,
-            blocks=int(days * 86_400 / seconds) if seconds else latest.number + 1,
+            blocks=self._count_blocks(latest, days),
             requests=requests,
         )
         return LogHistory(
@@ -123,6 +122,11 @@ class LogReader:
             logs.unread,
             source="rpc",
         )
+
+    def _count_blocks(self, latest: BlockHeader, days: float) -> int:
+        """Return the number of blocks of about so many days up to a block."""
+        seconds = BLOCK_SECONDS.get(self.chain_id)
+        return min(int(days * 86_400 / seconds) if seconds else latest.number + 1, latest.number + 1)
 
 
 def _build_explored(logs: EventLogs, head: int | None) -> LogHistory:
@@ -139,8 +143,8 @@ def _build_explored(logs: EventLogs, head: int | None) -> LogHistory:
     )
 
 
-def _merge_logs(logs: EventLogs, recent: LogHistory) -> LogHistory:
-    """Return an explorer's logs with the node's recent ones."""
+def _merge_logs(logs: EventLogs, recent: LogHistory, *, wanted_from: int) -> LogHistory:
+    """Return an explorer's logs with the node's recent ones, which were wanted from a block on."""
     merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
         tuple(merged[position] for position in sorted(merged)),
@@ -150,4 +154,5 @@ def _merge_logs(logs: EventLogs, recent: LogHistory) -> LogHistory:
         end_time=recent.end_time,
         unread=logs.unread + recent.unread,
         source="etherscan",
+        lacks_recent=not logs.is_cut and recent.from_block > wanted_from,
     )
