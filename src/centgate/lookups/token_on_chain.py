@@ -15,7 +15,13 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.code_analysis import CodeAnalysis
-from centgate.crypto.contract.owners import OWNER_GETTERS, Owner, has_owner_function, parse_owner
+from centgate.crypto.contract.owners import (
+    OWNER_GETTERS,
+    Owner,
+    choose_owner,
+    has_owner_function,
+    parse_owner,
+)
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
 from centgate.crypto.token.security import TokenFlags
@@ -125,7 +131,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decode_decimals(decimals),
         erc20.decode_uint(supply),
     )
-    owner = next(filter(None, map(parse_owner, owners)), None)
+    owner = choose_owner(map(parse_owner, owners))
     clone = match_clone(code)
     target = clone[0] if clone else delegation_target(code)
     target = target or await _find_implementation(rpc, chain_id, code, pointers)

@@ -14,7 +14,7 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.contracts import AccountKind, ProxyKind
-from centgate.crypto.contract.owners import parse_owner
+from centgate.crypto.contract.owners import choose_owner, parse_owner
 
 IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 BEACON_SLOT = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50"
@@ -102,7 +102,7 @@ class ChainState:
     def stated_owner(self) -> str | None:
         """The owner() of the contract itself, else its getOwner(); None if it states none."""
         getter = self.call_results.get((self.address, GET_OWNER_CALL))
-        return self.owner_address(self.address) or parse_owner(getter)
+        return choose_owner((self.owner_address(self.address), parse_owner(getter)))
 
     def is_burn_address(self, address: str) -> bool:
         """True if no one can act as this address: the zero address or a burn address."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from centgate.chains import is_burn_address
 from centgate.crypto.contract.bytecode import function_selector
 
 OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]
@@ -36,6 +37,15 @@ class Owner:
 def has_owner_function(selectors: Collection[bytes]) -> bool:
     """True if one of a contract's functions names its owner."""
     return any(function_selector(getter) in selectors for getter in OWNER_GETTERS)
+
+
+def choose_owner(stated: Iterable[str | None]) -> str | None:
+    """Return the owner by what a contract's getters stated, in order: a living one before a burn address.
+
+    None if they stated none.
+    """
+    owners = [each for each in stated if each]
+    return next((each for each in owners if not is_burn_address(each)), owners[0] if owners else None)
 
 
 def parse_owner(returned: bytes | None) -> str | None:
