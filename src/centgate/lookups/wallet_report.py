@@ -70,7 +70,8 @@ class Worth(Data):
         description="The price source's own confidence, from 0 to 1; null when it gives none."
     )
     doubtful: bool = Field(
-        description="True if the confidence is under 0.9: ranked after all prices that are not doubtful."
+        description="True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices "
+        "that are not doubtful."
     )
     priced_at: str | None = Field(
         description="Time of the price, ISO 8601, UTC; null when its source gives none."

@@ -29,8 +29,8 @@ class PriceQuote:
 
     @property
     def is_doubtful(self) -> bool:
-        """True if the confidence is too low: ranked after prices that are not doubtful."""
-        return self.confidence is not None and self.confidence < MIN_CONFIDENCE
+        """True if DefiLlama's confidence is too low or not given: ranked after other prices."""
+        return self.source == "defillama" and (self.confidence is None or self.confidence < MIN_CONFIDENCE)
 
 
 @dataclass(frozen=True, slots=True)
