@@ -176,9 +176,9 @@ def test_sales_of_quote_token_are_reported_as_unquoted(
 ) -> None:
     body = _buy_listed(api, settings, upstreams, chain, token=pools.weth, pair=pools.v2, pools=pools)
 
-    assert (body["data"]["saleImpacts"], body["data"]["chainPriceUsd"]) == ([], pytest.approx(2_000))
-    reason = f"the chain quotes sales of the pool's base token {pools.token} alone"
-    assert f"saleImpacts is empty: {reason}" in body["warnings"]
+    assert (body["data"]["saleImpacts"], body["data"]["chainPriceUsd"]) == ([], None)
+    reason = f"the chain prices and quotes the pool's base token {pools.token} alone"
+    assert f"chainPriceUsd is null and saleImpacts empty: {reason}" in body["warnings"]
 
 
 def test_pool_unknown_to_chain_is_reported(

@@ -393,7 +393,9 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         windows=_build_windows(pair, is_base=is_base),
         pair_count=len(subject.pairs),
         other_pairs=_build_other_pairs(subject),
-        chain_price_usd=confirmed.price_of(subject.priced.address or "") if confirmed else None,
+        chain_price_usd=(
+            confirmed.price_usd if confirmed and confirmed.base.address == subject.priced.address else None
+        ),
         sale_impacts=[SaleImpact(usd=each.usd, loss_percent=each.percent) for each in impacts],
     )
     # the selection is not part of `data` in the service's contract, so it is reported with the provider
@@ -448,7 +450,8 @@ async def _quote_impacts(
     if known.base.address == subject.priced.address:
         return await chain.impacts(chain_id, known)
     chain.trace.add_warning(
-        f"saleImpacts is empty: the chain quotes sales of the pool's base token {known.base.address} alone"
+        "chainPriceUsd is null and saleImpacts empty: the chain prices and quotes the pool's base token "
+        f"{known.base.address} alone"
     )
     return ()
 
