@@ -147,7 +147,15 @@ def test_wallet_that_loses_more_than_it_sells_raises_doubt_unless_holders_do():
         for holders in ([], [holder])
     ]
 
-    assert [(each.honeypot, each.sell_tax) for each in verdicts] == [(None, 0), (False, 0)]
+    assert [(each.honeypot, each.sell_tax) for each in verdicts] == [(None, None), (False, 0)]
+
+
+def test_token_cannot_blame_the_simulator_for_its_own_revert():
+    own = replace(NO_SALE, reason=bytes.fromhex("5503950a"), gas_used=100_000)
+    without_capital = replace(own, stage=0)
+
+    assert (own.failure.explanation, own.failure.text) == (None, "error 0x5503950a")
+    assert without_capital.failure.code == "no_capital"
 
 
 def test_tax_of_a_wallet_counts():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from lookups.token_cases import CASES
 from lookups.token_world import WETH, TokenWorld, create_world
 from tampering_proxy import rpc_error, start_proxy
 
+from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.pools import PoolKey
+from centgate.crypto.token.token_warnings import collect_warnings
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
@@ -29,6 +33,8 @@ from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings
 
 CASE_BY_NAME = {case.name: case for case in CASES}
+LONG_CALL = 2_000
+"""Hex digits from which a creation brings the code of the simulator."""
 NAMES = ("goplus", "honeypotis", "dexscreener", "geckoterminal")
 
 
@@ -134,6 +140,46 @@ async def test_slow_node_ends_in_time(tokens: ServedTokens, upstreams: FakeUpstr
     assert found == ChainEvidence(missing_reason="source_unavailable")
     assert rpc.trace.warnings == ["the chain was not read to the end within 0.4 s"]
     assert rpc.trace.providers["rpc"]["status"] == "timeout"
+
+
+async def test_facts_before_slow_trades_are_kept(tokens: ServedTokens, upstreams: FakeUpstreams):
+    release = threading.Event()
+
+    def hold_trades(request: dict[str, Any]) -> tuple[int, Any] | None:
+        call = request["params"][0] if request["method"] == "eth_call" else {"to": ""}
+        if "to" not in call and len(call["data"]) > LONG_CALL:
+            release.wait(20)
+        return None
+
+    node = start_proxy(upstreams, "node", tokens.url, hold_trades)
+    found, warnings = await read_evidence(node, tokens.token("tax on both"), max_wait=3)
+    release.set()
+
+    assert (found.missing_reason, found.simulation) == ("source_unavailable", None)
+    assert found.owner is not None
+    assert found.pools
+    assert warnings == ["the chain was not read to the end within 3 s"]
+
+
+async def test_address_without_contract_is_named(tokens: ServedTokens):
+    found, _ = await read_evidence(tokens.url, "0x" + "5a" * 20, max_wait=20)
+
+    assert found == ChainEvidence(missing_reason="no_contract")
+    evidence = TokenEvidence(datetime.now(UTC), no_own_simulation_reason=found.missing_reason)
+    assert any("(the node shows no contract at this address)" in each for each in collect_warnings(evidence))
+
+
+async def read_evidence(url: str, token: str, *, max_wait: float) -> tuple[ChainEvidence, list[str]]:
+    """Return what a node tells of a token, and the warnings."""
+    node = {f"rpc_{CHAIN_ID}": ProviderSettings(url=url)}
+    settings = Settings(port=0, network=f"eip155:{CHAIN_ID}", providers=node)
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        bytecode = BytecodeAnalyzer(settings, resources).bind(RequestTrace())
+        found = await read_chain_evidence(
+            rpc, bytecode, CHAIN_ID, token, list_pools=no_pools, max_wait=max_wait
+        )
+    return found, rpc.trace.warnings
 
 
 def pass_on(_request: dict[str, Any]) -> tuple[int, Any] | None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.token.evidence import MissingReason
+from centgate.crypto.token.evidence import OwnMissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
-from centgate.crypto.token.pools import PoolKey
+from centgate.crypto.token.pools import PoolKey, PoolState
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
@@ -45,7 +46,7 @@ class ChainEvidence:
     pools: tuple[PoolKey, ...] = ()
     """The one that holds most of the token first."""
     simulation: Simulation | None = None
-    missing_reason: MissingReason | None = None
+    missing_reason: OwnMissingReason | None = None
     """Reason for a missing simulation."""
     lp_holders: tuple[Holder, ...] | None = None
     """Burn addresses and known lockers that hold shares of the first pool; None for pools without shares."""
@@ -77,72 +78,87 @@ async def read_chain_evidence(
     """
     if not rpc.is_configured or not rpc.supports_chain(chain_id):
         return ChainEvidence(missing_reason="chain_not_covered")
+    reading = _ChainReading(rpc, bytecode, chain_id, token, list_pools)
     try:
         async with asyncio.timeout(max_wait):
-            return await _read_evidence(rpc, bytecode, chain_id, token, list_pools)
+            await reading.read()
     except TimeoutError:
         rpc.record_status("timeout")  # its calls were cancelled, which records nothing
         rpc.trace.add_warning(f"the chain was not read to the end within {max_wait:g} s")
-        return ChainEvidence(missing_reason="source_unavailable")
+        return replace(reading.evidence, missing_reason="source_unavailable")
+    return reading.evidence
 
 
-async def _read_evidence(
-    rpc: Rpc,
-    bytecode: BytecodeAnalyzer,
-    chain_id: int,
-    token: str,
-    list_pools: Callable[[], Awaitable[Sequence[str]]],
-) -> ChainEvidence:
-    shown, states, node_state = await asyncio.gather(
-        attempt(read_token, rpc, bytecode, chain_id, token),
-        attempt(find_pools, rpc, chain_id, token),
-        attempt(read_node_state, rpc, chain_id),
-    )
-    if isinstance(shown, NoData):  # no contract
-        return ChainEvidence(missing_reason="no_pair")
-    if isinstance(shown, ProviderFailure):
-        return ChainEvidence(missing_reason="source_unavailable")
-    identity = None if shown.identity == TokenIdentity() else shown.identity
-    evidence = ChainEvidence(
-        identity,
-        owner=shown.owner,
-        has_other_controllers=shown.has_other_controllers,
-        is_pinned_clone=shown.is_pinned_clone,
-        bytecode_flags=shown.flags,
-        bytecode_powers=shown.powers,
-    )
-    if isinstance(states, ProviderFailure):
-        return replace(evidence, missing_reason="source_unavailable")
-    if not isinstance(states, NoData):
-        pools = [state.key for state in states]
+@dataclass(slots=True)
+class _ChainReading:
+    """Rounds of requests about a token; `evidence` has what is known so far."""
+
+    rpc: Rpc
+    bytecode: BytecodeAnalyzer
+    chain_id: int
+    token: str
+    list_pools: Callable[[], Awaitable[Sequence[str]]]
+    evidence: ChainEvidence = field(default_factory=ChainEvidence)
+
+    async def read(self) -> None:
+        """Read the evidence in up to four rounds."""
+        rpc, chain_id, token = self.rpc, self.chain_id, self.token
+        shown, states, node_state = await asyncio.gather(
+            attempt(read_token, rpc, self.bytecode, chain_id, token),
+            attempt(find_pools, rpc, chain_id, token),
+            attempt(read_node_state, rpc, chain_id),
+        )
+        if isinstance(shown, NoData | ProviderFailure):
+            self._add(missing_reason="no_contract" if isinstance(shown, NoData) else "source_unavailable")
+            return
+        self._add(
+            identity=None if shown.identity == TokenIdentity() else shown.identity,
+            owner=shown.owner,
+            has_other_controllers=shown.has_other_controllers,
+            is_pinned_clone=shown.is_pinned_clone,
+            bytecode_flags=shown.flags,
+            bytecode_powers=shown.powers,
+        )
+        if isinstance(states, ProviderFailure):
+            self._add(missing_reason="source_unavailable")
+            return
+        pools = await self._choose_pools(states)
+        if not pools:
+            self._add(missing_reason="no_pair")
+            return
+        self._add(pools=tuple(pools))
+        # a node that failed before the pools were known may have recovered
+        await self._read_trades(None if isinstance(node_state, NoData | ProviderFailure) else node_state)
+
+    async def _choose_pools(self, states: list[PoolState] | NoData) -> Sequence[PoolKey]:
+        """Return the pools that the chain shows, and add what they hold; else those that an index lists."""
+        if isinstance(states, NoData):
+            listed = await attempt(
+                identify_pools, self.rpc, self.chain_id, self.token, await self.list_pools()
+            )
+            return [] if isinstance(listed, NoData | ProviderFailure) else listed
         depths = {state.key.address: state.liquidity_usd for state in states if state.key.pool_id is None}
-        evidence = replace(
-            evidence,
+        self._add(
             liquidity=sum_chain_liquidity(states),
             usd_by_pool={address: usd for address, usd in depths.items() if usd is not None},
         )
-    else:
-        listed = await attempt(identify_pools, rpc, chain_id, token, await list_pools())
-        pools = [] if isinstance(listed, NoData | ProviderFailure) else listed
-    if not pools:
-        return replace(evidence, missing_reason="no_pair")
-    # a node that failed before the pools were known may have recovered
-    known = None if isinstance(node_state, NoData | ProviderFailure) else node_state
-    return await _read_trades(rpc, chain_id, token, replace(evidence, pools=tuple(pools)), known)
+        return [state.key for state in states]
 
+    async def _read_trades(self, node_state: NodeState | None) -> None:
+        """Add simulated trades and the locked shares of the first pool."""
+        pools = self.evidence.pools
+        simulation, lp_holders = await asyncio.gather(
+            attempt(simulate_on_chain, self.rpc, self.chain_id, self.token, pools, (), node_state=node_state),
+            attempt(read_locked_shares, self.rpc, self.chain_id, pools[0]),
+        )
+        self._add(lp_holders=None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders)
+        if isinstance(simulation, NoData | ProviderFailure):
+            self._add(missing_reason="source_unavailable")
+        else:
+            self._add(simulation=simulation)
 
-async def _read_trades(
-    rpc: Rpc, chain_id: int, token: str, evidence: ChainEvidence, node_state: NodeState | None
-) -> ChainEvidence:
-    """Add simulated trades and the locked shares of the first pool."""
-    simulation, lp_holders = await asyncio.gather(
-        attempt(simulate_on_chain, rpc, chain_id, token, evidence.pools, (), node_state=node_state),
-        attempt(read_locked_shares, rpc, chain_id, evidence.pools[0]),
-    )
-    shares = None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders
-    if isinstance(simulation, NoData | ProviderFailure):
-        return replace(evidence, lp_holders=shares, missing_reason="source_unavailable")
-    return replace(evidence, lp_holders=shares, simulation=simulation)
+    def _add(self, **facts: Any) -> None:
+        self.evidence = replace(self.evidence, **facts)
 
 
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:

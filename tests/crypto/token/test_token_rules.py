@@ -139,6 +139,11 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_simulation(**BLOCKED, liquidity_usd=999), "sale_failed_in_doubt", "high"),
     (change_simulation(honeypot=True, succeeded=False), "sale_failed_in_doubt", "high"),
     (
+        replace(FACTS, own_simulation=replace(SOLD, honeypot=None, sell_tax=None)),
+        "sale_disputed_in_doubt",
+        "medium",
+    ),
+    (
         replace(change_simulation(honeypot=True, sell_tax=100.0, pair_empty=True), liquidity=None),
         "no_liquidity",
         "high",

@@ -1012,7 +1012,10 @@ export interface Worth {
   valueUsd: number;
   /** The price source's own confidence, from 0 to 1; null when it gives none. */
   confidence: number | null;
-  /** True if the confidence is under 0.9: ranked after all prices that are not doubtful. */
+  /**
+   * True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are not
+   * doubtful.
+   */
   doubtful: boolean;
   /** Time of the price, ISO 8601, UTC; null when its source gives none. */
   pricedAt: string | null;

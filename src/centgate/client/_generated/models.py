@@ -1090,7 +1090,9 @@ class Worth(AnswerData):
     confidence: float | None
     """The price source's own confidence, from 0 to 1; None when it gives none."""
     doubtful: bool
-    """True if the confidence is under 0.9: ranked after all prices that are not doubtful."""
+    """True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are
+    not doubtful.
+    """
     priced_at: str | None
     """Time of the price, ISO 8601, UTC; None when its source gives none."""
     source: Literal["blockscout", "defillama"] | str

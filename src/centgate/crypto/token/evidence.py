@@ -26,6 +26,7 @@ from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.trades import TOTAL_TAX, SimulatedTrade, TaxName
 
 MissingReason = Literal["chain_not_covered", "no_pair", "source_unavailable"]
+OwnMissingReason = MissingReason | Literal["no_contract"]
 OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
 MIN_SELLABLE_USD = 1_000
@@ -74,7 +75,7 @@ class TokenEvidence:
     """The functions of the bytecode behind these flags, and those of powers that have no flag."""
     own_simulation: Simulation | None = None
     """Our own, on the chain's pools."""
-    no_own_simulation_reason: MissingReason | None = None
+    no_own_simulation_reason: OwnMissingReason | None = None
     """Reason for a missing simulation of our own; None also if none was tried."""
     owner: Owner | None = None
     """The owner that the chain shows."""
@@ -186,7 +187,7 @@ class TokenEvidence:
         """
         if any(self._is_failure_doubtful(trade) for trade in self.trades):
             return True
-        return any(trade.is_unproven for trade in self.trades) and self.honeypot_claims == 0
+        return self.is_sale_unproven and self.honeypot_claims == 0
 
     def _is_failure_doubtful(self, trade: SimulatedTrade) -> bool:
         if not trade.has_failed or self.token_flags.honeypot is not False or self.honeypot_claims > 1:
@@ -198,14 +199,19 @@ class TokenEvidence:
     def is_honeypot(self) -> bool | None:
         """True if any source says that it cannot be sold; None if no source could tell.
 
-        None also if a tax takes the whole sale, or at least half of the holders cannot sell, although the
-        sources call it no honeypot.
+        None also if a tax takes the whole sale, at least half of the holders cannot sell, or a simulation
+        found no way in which people can sell, although the sources call it no honeypot.
         """
         if self.honeypot_claims:
             return True
-        if self.is_sale_taken or self.do_most_holders_fail:
+        if self.is_sale_taken or self.do_most_holders_fail or self.is_sale_unproven:
             return None
         return False if self.token_flags.honeypot is False or self.sale_succeeded else None
+
+    @cached_property
+    def is_sale_unproven(self) -> bool:
+        """True if a simulation bought, and found no way in which people can sell."""
+        return any(trade.is_unproven for trade in self.trades)
 
     @cached_property
     def is_sale_taken(self) -> bool:

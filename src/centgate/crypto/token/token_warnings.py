@@ -154,6 +154,7 @@ _UNREAD_PARTS = {
 }
 _UNREAD_REASONS = {
     "chain_not_covered": " (no node of this chain is configured)",
+    "no_contract": " (the node shows no contract at this address)",
     "no_pair": " (no pool of a known exchange was found to simulate a trade in)",
     "source_unavailable": " (no node answered)",
     None: "",
@@ -293,6 +294,11 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.sources_agree is False:
         yield f"sources disagree: {', '.join(_describe_sales(evidence))}"
     for trade in evidence.trades:
+        if trade.is_unproven and evidence.sale_succeeded:
+            yield (
+                f"a simulated sale went through, but {_name_maker(trade)} found: "
+                f"{trade.result.explanation or 'no sale succeeded'}; isHoneypot is not known"
+            )
         if trade.do_most_holders_fail and evidence.sale_succeeded:
             failed = trade.holder_sales.failed or 0
             yield (
@@ -343,8 +349,11 @@ def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
     for trade in evidence.trades:
         if trade.has_failed or trade.has_sold:
             outcome = "could not sell" if trade.has_failed else "sold"
-            maker = LABELS[trade.source] if trade.source != "onchain" else "Centgate on the chain"
-            yield f"the simulation by {maker} {outcome}"
+            yield f"the simulation by {_name_maker(trade)} {outcome}"
+
+
+def _name_maker(trade: SimulatedTrade) -> str:
+    return "Centgate on the chain" if trade.source == "onchain" else LABELS[trade.source]
 
 
 def _warn_deeper_pairs(evidence: TokenEvidence) -> Iterator[str]:

@@ -19,8 +19,6 @@ MAX_POOL_COST = 0.3
 """Share of a round trip that fees, a pool's price, and a token's sale of collected fees may cost."""
 MIN_HOLDING = 10**-5
 """Part of the pool's tokens from which a holding counts: strangers make holders of less for little money."""
-_APPROVAL_IGNORED: Final = bytes.fromhex("fad607ef")
-"""ApprovalIgnored(), the simulator's reason."""
 _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""
 
@@ -90,16 +88,11 @@ class TradeRecord:
         if not any(self.reason) and self.gas_used > OUT_OF_GAS:
             return FailureReason("out_of_gas", None)
         failure = parse_failure(self.reason)
-        return (
-            FailureReason("nothing_moved", None)
-            if failure.code == "nothing_arrived" and not self.left
-            else failure
-        )
-
-    @property
-    def lacks_allowance(self) -> bool:
-        """True if the seller's approval, or what stands for it, had no effect."""
-        return self.reason.startswith(_APPROVAL_IGNORED)
+        if failure.code == "nothing_arrived" and not self.left:
+            return FailureReason("nothing_moved", None)
+        if failure.code == "no_capital" and self.stage:  # the token's own: the simulator has its capital
+            return FailureReason(None, f"error 0x{self.reason[:4].hex()}")
+        return failure
 
     def priced_by(self, purchase: TradeRecord | None) -> TradeRecord:
         """Return a sale with the price of a purchase of another account."""

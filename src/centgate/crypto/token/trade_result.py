@@ -249,7 +249,9 @@ def _judge_sold(probes: TradeProbes) -> _TradeVerdict:
     if probes.hides_from_wallets:
         return _TradeVerdict(None, CODE_REFUSED, _failure_of(probes), is_tax_known=False)
     if (failed := probes.failed_by_wallet) is not None:
-        return _TradeVerdict(None, WALLET_FAILS, failed.failure, is_tax_known=failed.stage == SOLD)
+        # a sale of a part that took everything has no tax, and neither is that of new accounts most people's
+        is_tax_known = failed.stage == SOLD and not failed.has_sold
+        return _TradeVerdict(None, WALLET_FAILS, failed.failure, is_tax_known=is_tax_known)
     if not tested or probes.selling or probes.rejects_code:
         return _TradeVerdict(honeypot=False)
     reason = next((each.small.failure for each in tested if each.small), _NO_REASON)

@@ -181,6 +181,14 @@ SALE_RULES: tuple[TokenRule, ...] = (
         (*_BLOCKED, "onchain:simulation.explanation", *_PAIR_DEPTH, "goplus:is_honeypot", *_LISTED_DEPTH),
     ),
     TokenRule(
+        "sale_disputed_in_doubt",
+        "medium",
+        SALE_SUBJECT,
+        "One simulated sale went through, and another simulation found no way in which people can sell it.",
+        lambda evidence: evidence.sale_succeeded and evidence.is_sale_unproven,
+        (*_BLOCKED, "onchain:simulation.explanation"),
+    ),
+    TokenRule(
         "no_liquidity",
         "high",
         "the pair's reserves",
