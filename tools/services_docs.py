@@ -159,9 +159,9 @@ TOKEN_LIMITS = (
     "Recent buyers are taken from the pool's own events of swaps, and up to three from the token's Transfer "
     "events, which it can make up; real purchases for show have the same effect. Only Transfer events tell "
     "the buyers in pools of Uniswap v4. Holdings that are dust beside the pool are not tried.",
-    "Pools that are not of a listed exchange, or have fees or hooks that are not listed (those of the launchpad "
-    "Clanker are), are not read; of "
-    "very many pools those 24 are that hold most of the other token, and all of Uniswap v4.",
+    "Pools that are not of a listed exchange, or have fees or hooks that are not listed (those of the "
+    "launchpad Clanker are), are not read; of very many pools those 24 are that hold most of the other "
+    "token, and all of Uniswap v4.",
     "Branches that a selector does not show, such as a special amount or a computed account in a transfer, "
     "stay unseen in bytecode; so does a second account that may use a power beside the owner, if the code "
     "reads both.",
