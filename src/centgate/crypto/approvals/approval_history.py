@@ -124,9 +124,8 @@ def collect_warnings(
     active = [each for each in evidence if each.amount != 0]
     count_by_text = {
         "Approvals of single NFTs, which are left out": history.scan.collectibles if history.scan else 0,
-        "Approval events that could not be told to be of tokens or of NFTs, which are left out": (
-            history.scan.unread if history.scan else 0
-        ),
+        "Approval events that could not be read, or not be told to be of tokens or of NFTs, which are left "
+        "out": history.scan.unread if history.scan else 0,
         "Approvals that are in no index, so that reports of wrongdoing, lists of trusted and of "
         "suspicious addresses, published source and age of the contracts were not checked": sum(
             not each.entry.spender.is_assessed for each in active
@@ -167,9 +166,19 @@ def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
     """Return warnings about approvals that the list may miss."""
     if history.is_complete:
         return []
-    if history.grants is None:
-        return ["Grants inside Permit2 could not be read", *_warn_missing_at_tokens(history, empty=empty)]
-    return _warn_missing_at_tokens(history, empty=empty)
+    return [*_warn_missing_grants(history.grants), *_warn_missing_at_tokens(history, empty=empty)]
+
+
+def _warn_missing_grants(grants: GrantScan | None) -> list[str]:
+    """Return warnings about grants inside Permit2 that the list may miss."""
+    if grants is None:
+        return ["Grants inside Permit2 could not be read"]
+    text_by_gap = {
+        f"Grants inside Permit2 before block {grants.from_block} were not read": grants.from_block > 0,
+        "Grants inside Permit2 in the newest blocks could not be read": grants.lacks_recent,
+        f"Events of Permit2 that could not be read: {grants.unread}": grants.unread > 0,
+    }
+    return [text for text, is_there in text_by_gap.items() if is_there]
 
 
 def _warn_missing_at_tokens(history: ApprovalHistory, *, empty: bool) -> list[str]:
@@ -177,6 +186,6 @@ def _warn_missing_at_tokens(history: ApprovalHistory, *, empty: bool) -> list[st
     if empty:
         basis = _describe_source(history)
         return [f"No approval was found, but some may exist. Searched: {basis}"]
-    if history.scan:
+    if history.scan and not history.scan.is_complete:
         return [f"Event logs were read for {_format_range(history.scan)}; {_describe_gap(history.scan)}"]
     return []
