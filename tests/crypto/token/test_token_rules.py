@@ -401,7 +401,7 @@ def test_empty_pair_beside_deep_pairs_is_ignored():
 
     assert list_flags(facts) == {"not_simulated": "medium"}
     assert change_flags(facts, honeypot=None).can_sell is None
-    assert any("used is empty, DexScreener lists $90,000" in each for each in evaluate_token(facts).warnings)
+    assert any("used is empty, DEX Screener lists $90,000" in each for each in evaluate_token(facts).warnings)
 
 
 def test_sale_in_empty_pair_does_not_contradict_analysis():
@@ -935,7 +935,7 @@ def test_deeper_pair_than_listed_is_reported(changes: Any, source: str):
     assert list_flags(facts)["low_liquidity"] == "high"
     (warning,) = [each for each in evaluate_token(facts).warnings if "$1,000,000" in each]
     assert source in warning
-    assert "DexScreener lists $500" in warning
+    assert "DEX Screener lists $500" in warning
     close = replace(set_liquidity(600_000), **changes)
     assert not any("$1,000,000" in each for each in evaluate_token(close).warnings)
 
@@ -1009,6 +1009,25 @@ def test_chain_alone_gives_level():
     (flag,) = [each for each in evaluate_token(mintable).flags if each.id == "owner_can_mint"]
     assert flag.severity == "medium"
     assert Citation("onchain", "bytecode.mintable", "true") in flag.evidence
+
+
+def test_side_of_pairs_is_not_cited_from_source_without_it():
+    facts = replace(FACTS, liquidity=replace(DEEP, source="geckoterminal"))
+
+    assert cite_field(facts, "liquidity:otherSideUsd") == []
+    assert cite_field(facts, "liquidity:totalUsd") == [Citation("geckoterminal", "reserve_in_usd", "90000")]
+
+
+def test_owner_of_unknown_kind_is_not_read():
+    facts = replace(FACTS, own_simulation=OWN, bytecode_flags=BYTECODE, owner=Owner(None, "unknown"))
+
+    assert any("its owner was not read" in each for each in evaluate_token(facts).warnings)
+
+
+def test_unread_chain_is_not_said_to_lack_node():
+    facts = replace(FACTS, no_own_simulation_reason="source_unavailable", bytecode_flags=BYTECODE)
+
+    assert any("(the chain was not read in full)" in each for each in evaluate_token(facts).warnings)
 
 
 def test_analysis_precedes_bytecode_and_both_are_cited():
@@ -1252,7 +1271,7 @@ def test_trusted_token_missing_in_indexes_has_unknown_liquidity():
 
     assert evaluate_token(facts).level == "low"
     assert any(
-        "DexScreener and GeckoTerminal list no pair" in each for each in evaluate_token(facts).warnings
+        "DEX Screener and GeckoTerminal list no pair" in each for each in evaluate_token(facts).warnings
     )
 
 

@@ -142,7 +142,6 @@ _DEXSCREENER_FIELDS = {
 }
 _GECKOTERMINAL_FIELDS = {
     "totalUsd": "reserve_in_usd",
-    "otherSideUsd": "reserve_in_usd",
     "tradedSince": "pool_created_at",
     "pairs": "data",
 }
@@ -172,7 +171,5 @@ def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
         "otherSideUsd": liquidity.other_side_usd,
         "tradedSince": liquidity.trading_since and format_timestamp(liquidity.trading_since),
     }
-    value = values[field]
-    return (
-        [Citation(liquidity.source, names[liquidity.source][field], str(value))] if value is not None else []
-    )
+    value, own_name = values[field], names[liquidity.source].get(field)
+    return [Citation(liquidity.source, own_name, str(value))] if own_name and value is not None else []

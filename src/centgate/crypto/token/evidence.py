@@ -16,7 +16,6 @@ from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
-    GOPLUS_FIELDS,
     Holder,
     Simulation,
     TokenFlags,
@@ -40,8 +39,6 @@ MIN_KEY_FLAGS = 6
 """Number of these flags with a value from which a contract counts as analysed."""
 MIN_BYTECODE_FLAGS = 4
 """Number of a bytecode's flags with a value from which it counts as read."""
-MERGED_FLAGS = (*GOPLUS_FIELDS, "owner_address")
-"""Flags of which the chain's reading stands in for a missing one of the contract analysis."""
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
     r"|kraken|kucoin|bybit|bitget|bitfinex|gate\.?io|huobi|mexc|crypto\.com|upbit|bithumb|bitstamp|gemini"
@@ -96,7 +93,7 @@ class TokenEvidence:
             return self.flags or self.bytecode_flags or TokenFlags()
         added = {
             name: inferred
-            for name in MERGED_FLAGS
+            for name in BYTECODE_FLAGS
             if getattr(self.flags, name) is None
             and (inferred := getattr(self.bytecode_flags, name)) is not None
         }

@@ -24,7 +24,7 @@ LABELS: dict[TokenSource, str] = {
     "goplus": "GoPlus Security",
     "honeypotis": "honeypot.is",
     "onchain": "the chain",
-    "dexscreener": "DexScreener",
+    "dexscreener": "DEX Screener",
     "geckoterminal": "GeckoTerminal",
 }
 ONE_SIDED_SUBJECT = "whether its pairs are one-sided"
@@ -156,7 +156,7 @@ _UNREAD_REASONS = {
     "chain_not_covered": " (no node of this chain is configured)",
     "no_contract": " (the node shows no contract at this address)",
     "no_pair": " (no pool of a known exchange was found to simulate a trade in)",
-    "source_unavailable": " (no node answered)",
+    "source_unavailable": " (the chain was not read in full)",
     None: "",
 }
 
@@ -167,7 +167,7 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     is_read = {
         "onchain:simulation": trade is not None,
         "onchain:bytecode": evidence.is_bytecode_read,
-        "onchain:owner": evidence.owner is not None,
+        "onchain:owner": evidence.owner is not None and evidence.owner.kind != "unknown",
     }
     if unread := [part for part, is_known in is_read.items() if not is_known]:
         what = ", ".join(_UNREAD_PARTS[part] for part in unread)
