@@ -9,7 +9,7 @@ from pydantic import Field
 
 from centgate.coercion import as_amount, as_clean_name, as_decimals
 from centgate.crypto.token.citations import Citation, cite_field
-from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
 from centgate.crypto.token.token_liquidity import Liquidity
@@ -48,7 +48,7 @@ class Evidence(Data):
 class RiskFlag(Data):
     """One reason for the risk level."""
 
-    id: str = Field(description="Stable identifier of the reason, e.g. `sell_tax`.")
+    id: str = Field(description="Stable identifier of the reason, e.g. `sell_tax_high`.")
     severity: Literal["critical", "high", "medium", "low", "info"]
     explanation: str = Field(description="One sentence on what it means for a holder.")
     evidence: list[Evidence]
@@ -357,7 +357,8 @@ def _build_identity(evidence: TokenEvidence, identity: TokenIdentity | None) -> 
     return TokenIdentityData(
         name=as_clean_name(name),
         symbol=as_clean_name(symbol),
-        decimals=as_decimals(simulated.get("token.decimals")),
+        # those of honeypot.is, which is not the source if the analysis tells name and symbol
+        decimals=None if is_flagged else as_decimals(simulated.get("token.decimals")),
         total_supply=None,
         supply=as_amount(flagged.get("total_supply")) if is_flagged else None,
         source=source,
@@ -386,7 +387,7 @@ def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
     return HoneypotCheck(
         is_honeypot=evidence.is_honeypot,
         simulated=bool(simulated_by),
-        not_simulated=None if simulated_by else evidence.no_simulation_reason or "failed",
+        not_simulated=None if simulated_by else _choose_missing_reason(evidence),
         can_buy=evidence.can_buy,
         can_sell=evidence.can_sell,
         can_transfer=evidence.can_transfer,
@@ -404,6 +405,13 @@ def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
             if each.value is not None
         ],
     )
+
+
+def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["failed"]:
+    """Return why no trade was simulated, by the first simulation that covers the chain."""
+    reasons = (evidence.no_simulation_reason, evidence.no_own_simulation_reason)
+    covered = next((each for each in reasons if each and each != "chain_not_covered"), None)
+    return covered or evidence.no_simulation_reason or "failed"
 
 
 def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:

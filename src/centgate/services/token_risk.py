@@ -67,6 +67,34 @@ CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 """Seconds for reading the chain beside the contract analysis, and in its place."""
 
 
+_EXAMPLE_OWNER = "0x3abd6f64a422225e61e435bae41db12096106df7"
+_EXAMPLE_LIMIT = "It is a well-known token, so this counts as centralised control."
+_EXAMPLE_TAX = Tax(
+    percent=0,
+    readings=[
+        TaxReading(source="honeypotis", percent=0, raw="0"),
+        TaxReading(source="onchain", percent=0, raw="0"),
+    ],
+)
+
+
+def _build_example_power(flag_id: str, explanation: str, field: str, bytecode_field: str) -> RiskFlag:
+    """Build the flag on a power of the owner in the example."""
+    return RiskFlag(
+        id=flag_id,
+        severity="low",
+        explanation=f"{explanation} {_EXAMPLE_LIMIT}",
+        evidence=[
+            Evidence(source="goplus", field=field, value="1"),
+            Evidence(source="goplus", field="owner_address", value=_EXAMPLE_OWNER),
+            Evidence(source="onchain", field="owner.address", value=_EXAMPLE_OWNER),
+            Evidence(source="onchain", field="owner.kind", value="contract"),
+            Evidence(source="onchain", field=f"bytecode.{bytecode_field}", value="true"),
+        ],
+        rules_version=RULES_VERSION,
+    )
+
+
 class TokenRiskRequest(NamedChainRequest):
     """A token on a chain."""
 
@@ -110,26 +138,56 @@ class TokenRiskRequest(NamedChainRequest):
         token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
         risk_level="low",
         risk_score=RiskScore(
-            score=2,
-            parts=[ScorePart(flag_id="owner_can_blacklist", points=2)],
+            score=8,
+            parts=[
+                ScorePart(flag_id="upgradeable", points=2),
+                ScorePart(flag_id="owner_can_pause", points=2),
+                ScorePart(flag_id="owner_can_blacklist", points=2),
+                ScorePart(flag_id="owner_can_mint", points=2),
+                ScorePart(flag_id="well_known", points=0),
+            ],
             rules_version=RULES_VERSION,
         ),
         risk_flags=[
             RiskFlag(
-                id="owner_can_blacklist",
+                id="upgradeable",
                 severity="low",
-                explanation="It has a blacklist: single holders can be kept from selling. It is a well-known "
-                "token, so this counts as centralised control.",
+                explanation="It is a proxy: the account that controls it can replace its code. "
+                f"{_EXAMPLE_LIMIT}",
                 evidence=[
-                    Evidence(source="goplus", field="is_blacklisted", value="1"),
-                    Evidence(
-                        source="goplus",
-                        field="owner_address",
-                        value="0x3abd6f64a422225e61e435bae41db12096106df7",
-                    ),
+                    Evidence(source="goplus", field="is_proxy", value="1"),
+                    Evidence(source="onchain", field="bytecode.proxy", value="true"),
                 ],
                 rules_version=RULES_VERSION,
-            )
+            ),
+            _build_example_power(
+                "owner_can_pause",
+                "Its owner can stop all transfers, sales included.",
+                "transfer_pausable",
+                "pausable",
+            ),
+            _build_example_power(
+                "owner_can_blacklist",
+                "It has a blacklist: single holders can be kept from selling.",
+                "is_blacklisted",
+                "blacklists",
+            ),
+            _build_example_power(
+                "owner_can_mint",
+                "More of it can be made, which takes value from every holder.",
+                "is_mintable",
+                "mintable",
+            ),
+            RiskFlag(
+                id="well_known",
+                severity="info",
+                explanation="It is on a list of trusted tokens, or traded on a large exchange.",
+                evidence=[
+                    Evidence(source="goplus", field="trust_list", value="1"),
+                    Evidence(source="goplus", field="is_in_cex.listed", value="0"),
+                ],
+                rules_version=RULES_VERSION,
+            ),
         ],
         token=TokenIdentityData(
             name="USD Coin",
@@ -166,17 +224,18 @@ class TokenRiskRequest(NamedChainRequest):
             evidence=[
                 Evidence(source="goplus", field="is_honeypot", value="0"),
                 Evidence(source="honeypotis", field="honeypotResult.isHoneypot", value="false"),
+                Evidence(source="onchain", field="simulation.isHoneypot", value="false"),
             ],
         ),
         taxes=TokenTaxes(
-            buy=Tax(percent=0, readings=[TaxReading(source="honeypotis", percent=0, raw="0")]),
-            sell=Tax(percent=0, readings=[TaxReading(source="honeypotis", percent=0, raw="0")]),
-            transfer=Tax(percent=None, readings=[]),
+            buy=_EXAMPLE_TAX,
+            sell=_EXAMPLE_TAX,
+            transfer=_EXAMPLE_TAX,
             modifiable=False,
         ),
         ownership=TokenOwnership(
             state="held",
-            owner_address="0x3abd6f64a422225e61e435bae41db12096106df7",
+            owner_address=_EXAMPLE_OWNER,
             owner_is_contract=True,
             owner_kind="contract",
             owner_threshold=None,
@@ -227,7 +286,10 @@ class TokenRiskRequest(NamedChainRequest):
             source="dexscreener",
         ),
         source_note=None,
-        warnings=["not checked, as GoPlus Security gives no value: fraudulent airdrops"],
+        warnings=[
+            "not checked, as GoPlus Security gives no value: fraudulent airdrops, the creator's share",
+            "only the holders of 15.6 % of the liquidity are listed; not known to be locked: 87.5 %",
+        ],
     ),
 )
 async def token_risk(
