@@ -47,6 +47,7 @@ from centgate.providers.goplus import GoPlus
 from centgate.providers.jsonrpc import client
 from centgate.providers.jsonrpc.multicall import SELECTOR as AGGREGATE3_SELECTOR
 from centgate.providers.rpc import MULTICALL
+from centgate.services.approval_risk import approval_risk
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/approval-risk"
@@ -1007,6 +1008,20 @@ def explorer(shop: Shop, settings: Settings, api: ApiFactory) -> Explorer:
 def build_explorer_log(log: Body, days: float) -> Body:
     """Return a log in the explorer's format, of this many days ago."""
     return log | {"timeStamp": hex(int(time.time() - days * DAY)), "logIndex": "0x"}
+
+
+def test_example_names_grants_that_it_does_not_cover():
+    example = approval_risk.output_example
+    gap = f"grants inside Permit2 before block {example['coverage']['permit2FromBlock']}"
+
+    assert example["coverage"]["notCovered"][-1] == gap
+    assert example["warnings"] == [f"G{gap[1:]} were not read"]
+
+
+def test_reason_of_example_quotes_names():
+    (recommendation,) = approval_risk.output_example["recommendations"]
+
+    assert recommendation["reason"].startswith('"USDC" to "AggregationRouterV5": ')
 
 
 def test_explorer_gives_complete_history(shop: Shop, explorer: Explorer):
