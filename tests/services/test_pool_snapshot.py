@@ -218,6 +218,21 @@ def test_token_is_answered_with_deepest_pair(client: httpx.Client, upstreams: Fa
     assert {key for each in body["providers"] for key in each} <= set(PROVIDER_SCHEMA["properties"])
 
 
+def test_example_is_about_base_token_of_its_pair() -> None:
+    """The chain quotes sales of the base token alone."""
+    example = pool_snapshot.output_example
+    total = example["liquidityUsd"] + sum(each["liquidityUsd"] for each in example["otherPairs"])
+
+    assert example["baseToken"]["address"] == pool_snapshot.input_example["tokenAddress"]
+    sides = [example[name] for name in ("baseToken", "quoteToken")]
+    assert example["liquidityUsd"] == sum(side["reserveUsd"] for side in sides)
+    assert example["baseToken"]["reserveUsd"] == example["baseToken"]["reserve"] * example["priceUsd"]
+    assert example["pairCount"] == len(example["otherPairs"]) + 1
+    assert [each["liquidityShare"] for each in example["otherPairs"]] == [
+        round(100 * each["liquidityUsd"] / total, 2) for each in example["otherPairs"]
+    ]
+
+
 def test_answer_is_valid_by_schema(client: httpx.Client, upstreams: FakeUpstreams) -> None:
     bare = {key: dexscreener_row(1)[key] for key in ("chainId", "pairAddress", "baseToken", "quoteToken")}
     serve_dexscreener_pairs(upstreams, bare)

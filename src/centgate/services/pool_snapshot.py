@@ -160,10 +160,12 @@ class PoolSnapshot(Data):
     )
     chain_price_usd: float | None = Field(
         description="The same price read from the pool's contract, with Chainlink's dollar price of the "
-        "native coin, stablecoins counted as one dollar; null if no node could read it."
+        "native coin, stablecoins counted as one dollar; null if no node could read it, and where the chain "
+        "is not asked: v4 pools that an index lists, and exchanges that this service does not know."
     )
     sale_impacts: list[SaleImpact] = Field(
-        description="Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could."
+        description="Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could, "
+        "where `chainPriceUsd` is null, and if the priced token is the pool's quote token on the chain."
     )
 
 
@@ -184,14 +186,14 @@ class PoolSnapshot(Data):
     ),
     cache_ttl=timedelta(minutes=1),
     input_example=PoolSnapshotRequest(
-        chain="base", token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
+        chain="base", token_address="0x4200000000000000000000000000000000000006"
     ),
     output_example=PoolSnapshot(
         pair_address="0xd0b53d9277642d899df5c87a3966a349a798f224",
-        price_usd=0.9998,
+        price_usd=3_000,
         liquidity_usd=98_000_000,
         volume24h_usd=143_500_000,
-        fdv_usd=None,
+        fdv_usd=721_500_000,
         pair_created_at="2023-08-16T19:05:00Z",
         txns24h=TradeCounts(buys=41_200, sells=39_800),
         url="https://dexscreener.com/base/0xd0b53d9277642d899df5c87a3966a349a798f224",
@@ -202,31 +204,31 @@ class PoolSnapshot(Data):
             address="0x4200000000000000000000000000000000000006",
             symbol="WETH",
             reserve=16_300,
-            reserve_usd=49_000_000,
+            reserve_usd=48_900_000,
         ),
         quote_token=PoolToken(
             address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
             symbol="USDC",
-            reserve=49_000_000,
-            reserve_usd=49_000_000,
+            reserve=49_100_000,
+            reserve_usd=49_100_000,
         ),
-        market_cap_usd=None,
+        market_cap_usd=721_500_000,
         windows=[
             TradeWindow(
-                window="24h", price_change_percent=None, volume_usd=143_500_000, buys=41_200, sells=39_800
+                window="24h", price_change_percent=1.8, volume_usd=143_500_000, buys=41_200, sells=39_800
             )
         ],
-        pair_count=30,
+        pair_count=2,
         other_pairs=[
             OtherPair(
                 pair_address="0xcdac0d6c6c59727a65f871236188350531885c43",
                 dex="aerodrome",
-                price_usd=0.9997,
+                price_usd=3_001.5,
                 liquidity_usd=42_000_000,
-                liquidity_share=21.4,
+                liquidity_share=30,
             )
         ],
-        chain_price_usd=0.9999,
+        chain_price_usd=2_999.4,
         sale_impacts=[
             SaleImpact(usd=100, loss_percent=0.05),
             SaleImpact(usd=1_000, loss_percent=0.0501),
