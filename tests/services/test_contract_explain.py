@@ -262,8 +262,8 @@ def test_verified_contract_is_explained_on_every_chain(world: World, buy: Any, c
     assert (data["proxy"]["accountKind"], data["proxy"]["isProxy"]) == ("contract", False)
     assert data["links"]["explorer"].endswith(f"/address/{CONTRACT}#code")
     assert data["links"]["creation"]["creatorAddress"] == CREATOR
-    assert data["warnings"] == []
-    assert response.json()["warnings"] == []
+    assert data["warnings"] == [NOT_ANALYSED]
+    assert response.json()["warnings"] == [NOT_ANALYSED]
     idle = "skipped"
     assert provider_statuses(response) == {
         "etherscan": "ok",
@@ -630,6 +630,10 @@ def test_impossible_transaction_time_dates_no_contract(world: World, buy: Any, o
     }
 
 
+NOT_ANALYSED = (
+    "Built-in bytecode analysis is not configured on this deployment, so functions, standards and roles are "
+    "missing"
+)
 BEYOND_PLAN = "Free API access is not supported for this chain. Please upgrade your api plan"
 
 
@@ -653,7 +657,15 @@ def test_block_of_deployment_dates_contract_outside_plan(world: World, buy: Any)
     data = valid_data(response)
 
     assert has_warning(data, "this contract is new: it was created 2 days ago")
-    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
+    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [NOT_ANALYSED])
+
+
+def test_contract_of_47_hours_is_less_than_two_days_old(world: World, buy: Any):
+    limit_plan(world)
+    world.sourcify[CONTRACT] = sourcify_match(deployment={"blockNumber": "7"})
+    world.node.ages[7] = 47 / 24
+
+    assert has_warning(valid_data(buy()), "it was created less than two days ago")
 
 
 def test_other_explorer_dates_contract_outside_plan(world: World, buy: Any):
@@ -682,7 +694,7 @@ def test_unknown_creation_is_reported(world: World, buy: Any):
 
     assert data["links"]["creation"] is None
     assert has_warning(data, "the creation time of this contract is not known")
-    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [])
+    assert (provider_statuses(response)["etherscan"], response.json()["warnings"]) == ("ok", [NOT_ANALYSED])
 
 
 def test_admin_without_owner_leaves_upgradeability_unknown(world: World, buy: Any):
@@ -735,7 +747,7 @@ def test_sourcify_is_primary_without_key(world: World, buy: Any, chain_id: int):
     assert data["verified"] is True
     assert data["links"]["creation"]["createdAt"]
     assert provider_statuses(response)["etherscan"] == "unconfigured"
-    assert response.json()["warnings"] == []
+    assert response.json()["warnings"] == [NOT_ANALYSED]
 
 
 def test_blockscout_is_used_if_others_have_no_source(world: World, buy: Any):

@@ -243,7 +243,7 @@ class ContractOverview:
     def _age_warnings(self) -> Iterator[str]:
         created_at = self.sources.creation and self.sources.creation.at
         if created_at and (age := datetime.now(UTC) - created_at) < NEW_CONTRACT_AGE:
-            days = f"{age.days} days" if age.days > 1 else "a day or less"
+            days = f"{age.days} days" if age.days > 1 else "less than two days"
             yield f"this contract is new: it was created {days} ago"
         elif not created_at and self.kind == "contract":
             yield "the creation time of this contract is not known, so it may be new"

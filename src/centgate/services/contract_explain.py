@@ -301,15 +301,22 @@ async def contract_explain(
 async def _read_functions(
     bytecode: BytecodeAnalyzer, state: ChainState, finding: AccountFinding
 ) -> ContractFunctions | None:
-    """Return the functions of the code that runs; None, with a warning, if it was not read.
+    """Return the functions of the code that runs; None if it was not analysed.
 
+    A warning names code that should have been: it could not be read or analysed, or nothing analyses it here.
     A proxy's own functions are called before those of the code behind it, so they are among them.
     """
     behind = finding.implementations
     is_own_code_called = finding.account == "contract" and finding.kind not in CLONE_KINDS
     running = (*((state.address,) if is_own_code_called or not behind else ()), *behind)
     codes = {address: code for address in running if (code := state.codes.get(address))}
-    if not codes or finding.account == "wallet" or not bytecode.is_configured:
+    if not codes or finding.account == "wallet":
+        return None
+    if not bytecode.is_configured:
+        bytecode.trace.add_warning(
+            f"{bytecode.info.label} is not configured on this deployment, so functions, standards and roles "
+            "are missing"
+        )
         return None
     functions = await read_functions(bytecode, codes)
     missing = len(running) - len(codes) + len(functions.unread)
