@@ -803,6 +803,17 @@ def test_registry_claim_cannot_make_plain_code_proxy():
     assert any("cannot run other code" in note for note in found.notes)
 
 
+def test_registry_claim_is_not_denied_by_unknown_code():
+    unread = build_proxy(IMPLEMENTATION_SLOT, code=b"").classify()
+
+    found = apply_registry_claims(unread, [("etherscan", build_claim(LOGIC))])
+
+    assert not any("cannot run other code" in note for note in found.notes)
+    assert (found.account, found.is_proxy, found.has_delegatecall) == ("unknown", True, None)
+    assert any("only etherscan reports" in note for note in found.notes)
+    assert apply_registry_claims(unread, []) == unread
+
+
 def test_registry_denial_is_reported_for_possible_proxy():
     delegating = World({ME: DELEGATING}).classify()
 

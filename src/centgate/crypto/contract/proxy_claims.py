@@ -34,7 +34,7 @@ def _merge(finding: AccountFinding | None, claims: Claims) -> AccountFinding:
         )
     if finding.is_proxy:
         return replace(finding, notes=(*finding.notes, *_note_stale_claims(finding, claiming)))
-    if not finding.has_delegatecall:
+    if finding.has_delegatecall is False:
         contradictions = tuple(
             f"{registry} reports a proxy, but the code at this address cannot run other code"
             for registry, _ in claiming
@@ -45,7 +45,15 @@ def _merge(finding: AccountFinding | None, claims: Claims) -> AccountFinding:
         note = f"only {registry} reports that this is a proxy; the chain does not confirm it"
         evidence = (*finding.evidence, *claim.evidence)
         notes = (*finding.notes, note, *claim.notes)
-        return replace(claim, account=finding.account, evidence=evidence, notes=notes, has_delegatecall=True)
+        return replace(
+            claim,
+            account=finding.account,
+            evidence=evidence,
+            notes=notes,
+            has_delegatecall=finding.has_delegatecall,
+        )
+    if finding.has_delegatecall is None:
+        return finding
     denial = _finding_from_denials(denying)
     if denial and finding.is_proxy is None and not finding.evidence:
         return replace(finding, is_proxy=False, evidence=denial.evidence)
