@@ -149,14 +149,18 @@ def test_parent_tells_which_children_its_sum_leaves_out(
 ) -> None:
     children: list[dict[str, Any]] = [
         {**AAVE_V3, "slug": f"aave-v{number}", "tvl": tvl, "chainTvls": {}, "change_1d": 10}
-        for number, tvl in ((2, 100), (3, None))
+        for number, tvl in ((2, 100), (3, None), (4, None))
     ]
+    children[2]["excludeTvlFromParent"] = True
     upstreams.set_response("defillama", "/protocols", children)
 
     answer = buy(open_client(api, settings, upstreams), "aave").json()
 
     assert (answer["data"]["tvlUsd"], answer["data"]["tvlChange"]["dayPercent"]) == (100, 10)
-    assert any("gives no TVL for 1 of the 2 protocols of aave" in each for each in answer["warnings"])
+    assert any(
+        "gives no TVL for 1 of the 2 protocols whose TVL counts towards that of aave" in each
+        for each in answer["warnings"]
+    )
 
 
 def detailed_row() -> dict[str, Any]:

@@ -399,14 +399,14 @@ def _list_missing_fields(protocol: DefiProtocol) -> list[str]:
 
 
 def _describe_partial_sum(protocol: DefiProtocol) -> str | None:
-    """Return what the TVL of a parent leaves out; None if it is unknown, or has that of all its children."""
-    children = protocol.details.children
+    """Return what the TVL of a parent leaves out; None if it is unknown, or lacks no child that counts."""
+    children = [child for child in protocol.details.children if child.counts_towards_parent]
     unvalued = sum(child.tvl_usd is None for child in children)
     if protocol.tvl_usd is None or not unvalued:
         return None
     return (
-        f"gives no TVL for {unvalued} of the {len(children)} protocols of {protocol.slug}: "
-        "`tvlUsd` and `tvlChange` are those of the others"
+        f"gives no TVL for {unvalued} of the {len(children)} protocols whose TVL counts towards that of "
+        f"{protocol.slug}: `tvlUsd` and `tvlChange` leave them out"
     )
 
 

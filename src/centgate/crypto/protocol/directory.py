@@ -57,6 +57,8 @@ class ProtocolChild:
     slug: str
     name: str
     tvl_usd: float | None
+    counts_towards_parent: bool
+    """True if its TVL counts towards that of its parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,9 @@ def _combine_details(
         governance_ids=tuple(
             dict.fromkeys(each for child in children for each in child.details.governance_ids)
         ),
-        children=tuple(ProtocolChild(each.slug, each.name, each.tvl_usd) for each in listings),
+        children=tuple(
+            ProtocolChild(each.slug, each.name, each.tvl_usd, each.counts_towards_parent) for each in listings
+        ),
     )
 
 

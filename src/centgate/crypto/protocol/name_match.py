@@ -143,7 +143,7 @@ def match_similar(directory: ProtocolDirectory, query: str) -> ProtocolMatch | N
 
 
 def suggest_slugs(directory: ProtocolDirectory, query: str) -> list[str]:
-    """Return up to NEAR_NAMES similar slugs as suggestions."""
+    """Return up to MAX_SUGGESTIONS similar slugs as suggestions."""
     slugs = _find_similar_slugs(
         directory, to_slug(clean_line(query, len(query)) or ""), MIN_SUGGESTION_SIMILARITY
     )
