@@ -68,3 +68,15 @@ def test_trial_is_reserved_once_and_then_allowed(monkeypatch: pytest.MonkeyPatch
 
     assert 0 < breaker.seconds_until_trial <= reserved
     assert breaker.allow_call()
+
+
+def test_looking_at_breaker_starts_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    breaker = open_breaker()
+    seen = [breaker.is_paused]
+    monkeypatch.setattr(breaker, "_next_try", 0.0)  # the pause is over
+
+    seen += [breaker.is_paused, breaker.is_paused]
+
+    assert seen == [True, False, False]
+    assert breaker.allow_call()
+    assert breaker.is_paused

@@ -185,6 +185,20 @@ async def test_failing_upstream_is_not_called_for_a_while(
     assert len(upstreams.requests) == CircuitBreaker.FAILURE_LIMIT
 
 
+async def test_open_circuit_takes_no_place_of_rate_limit(upstreams: FakeUpstreams) -> None:
+    upstreams.faults["oracle"] = "500"
+    limiter = RateLimiter(RateLimit(CircuitBreaker.FAILURE_LIMIT + 1, 10))
+    async with open_session() as session:
+        upstream = Upstream(
+            "oracle", "The Oracle", session, rate_limiter=limiter, max_bytes=99_999, max_wait=1
+        )
+        for _ in range(CircuitBreaker.FAILURE_LIMIT + 5):
+            with pytest.raises(ProviderError):
+                await upstream.get(upstreams.url_of("oracle") + "/facts")
+
+    assert await limiter.acquire(0) == 0
+
+
 async def test_accepted_error_status_counts_as_failure_if_reported(
     upstreams: FakeUpstreams, upstream: Upstream
 ) -> None:

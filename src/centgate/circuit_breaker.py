@@ -33,6 +33,11 @@ class CircuitBreaker:
             return 0.0
         return max(0.0, max(self._next_try, self._reserved_until) - time.monotonic())
 
+    @property
+    def is_paused(self) -> bool:
+        """True if `allow_call` would refuse a call now; changes nothing."""
+        return self.is_open and time.monotonic() < self._next_try
+
     def reserve_trial(self) -> None:
         """Reserve the trial that is due for one request: `seconds_until_trial` holds others back for a pause.
 
@@ -45,12 +50,10 @@ class CircuitBreaker:
 
     def allow_call(self) -> bool:
         """Return True if a call may be made now; while open, one allowed call blocks others for a pause."""
-        if not self.is_open:
-            return True
-        now = time.monotonic()
-        if now < self._next_try:
+        if self.is_paused:
             return False
-        self._next_try = now + self.PAUSE_SECONDS
+        if self.is_open:
+            self._next_try = time.monotonic() + self.PAUSE_SECONDS
         return True
 
     def record_outcome(self, *, failure: bool) -> None:

@@ -127,11 +127,11 @@ class Upstream:
         return await self._call("POST", url, accept, data=orjson.dumps(content), headers=json_headers)
 
     async def _call(self, method: str, url: str, accept: Collection[int], **options: Any) -> UpstreamResponse:
+        if self._breaker.is_paused:  # a call that is refused takes no place of the rate limit
+            raise self._circuit_error()
         await self._acquire()
         if not self._breaker.allow_call():
-            raise ProviderError(
-                self.name, f"{self.label} is unavailable (circuit open after repeated failures)"
-            )
+            raise self._circuit_error()
         started, outcome = time.monotonic(), "cut off"
         try:
             reply = await self._send_with_retry(method, url, options)
@@ -153,6 +153,9 @@ class Upstream:
         if 200 <= reply.status < 300 or reply.status in accept:
             return reply
         raise self.error_for_status(reply)
+
+    def _circuit_error(self) -> ProviderError:
+        return ProviderError(self.name, f"{self.label} is unavailable (circuit open after repeated failures)")
 
     async def _acquire(self) -> None:
         if self._rate_limiter is None:
