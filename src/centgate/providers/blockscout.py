@@ -202,7 +202,7 @@ class Blockscout(Provider):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return [transfer for transfer in transfers if transfer]
 
-    async def _first_page(self, chain_id: int, path: str, **params: Any) -> list[JsonObject]:
+    async def _first_page(self, chain_id: int, path: str, **params: str) -> list[JsonObject]:
         """Return the first page of a list; empty for an unknown address."""
         try:
             return page_rows(await self._get_json(chain_id, path, **params))
@@ -218,16 +218,15 @@ class Blockscout(Provider):
         await run_concurrently(upstream.get(url, accept=range(300, 500)) for upstream, url in endpoints)
         return f"answers for {len(self._chains)} chains" + ("; its key was not checked" if self.key else "")
 
-    async def _get_json(self, chain_id: int, path: str, **params: Any) -> Any:
-        """Get the JSON at a path below `/api/v2` on a chain; parameters that are None are left out.
+    async def _get_json(self, chain_id: int, path: str, **params: str) -> Any:
+        """Get the JSON at a path below `/api/v2` on a chain.
 
         NoData if the explorer says that there is nothing; ProviderFailure for any other error.
         """
         upstream, url = self._endpoint(chain_id, path)
-        query = {name: _encode_param(value) for name, value in params.items() if value is not None}
         if self.key and chain_id not in self._custom_urls:
-            query["apikey"] = self.key
-        reply = await upstream.get(url, params=query, accept=_ACCEPTED)
+            params["apikey"] = self.key
+        reply = await upstream.get(url, params=params, accept=_ACCEPTED)
         if reply.status in _REDIRECTS:
             target = redirect_target(url, reply.headers.get("Location"))
             if target is None:
@@ -272,10 +271,6 @@ def redirect_target(url: str, location: str | None) -> str | None:
     parts = urlsplit(target)
     is_trusted = parts.scheme == "https" and parts.hostname in TRUSTED and parts.port in (None, 443)
     return target if is_trusted and parts.username is None else None
-
-
-def _encode_param(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _error_message(reply: UpstreamResponse) -> str:

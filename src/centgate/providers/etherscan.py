@@ -49,7 +49,7 @@ _BAD_KEY_WORDS = ("invalid api key", "missing api key", "missing/invalid")
 _PLAN_WORDS = ("not supported for this chain", "upgrade your api plan", "unsupported chainid")
 _RATE_LIMIT_WORDS = ("rate limit", "max calls")
 _DAILY_WORD = "daily"
-_BUSY_WORDS = "temporarily unavailable"
+_BUSY_WORDS = ("temporarily unavailable",)
 DAY, HOUR, MINUTE = 86_400, 3600, 60
 LOGS_PER_PAGE = 1000
 """The most that the API returns at once."""
@@ -219,7 +219,7 @@ class Etherscan(Provider):
                 return ProviderRateLimited(name, f"{label} asks to slow down")
             quota_message = f"the daily quota of this deployment for {label} is used up"
             return ProviderRateLimited(name, quota_message, retry_after=self._seconds_until_midnight())
-        if _BUSY_WORDS in lower:
+        if any(words in lower for words in _BUSY_WORDS):
             return ProviderRateLimited(name, f"{label} is overloaded", retry_after=MINUTE)
         if "timeout" in lower:
             return ProviderTimeout(name, f"{label} timed out on its side")
