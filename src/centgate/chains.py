@@ -78,6 +78,8 @@ Address = Annotated[
 ]
 """20 bytes as 0x and 40 hexadecimal characters; any case is accepted and converted to lower case."""
 
+ZERO_ADDRESS = "0x" + "0" * 40
+"""Nobody's address; also the native coin in prices and in v4 pools."""
 _BURN_ADDRESS = re.compile(r"0x(0{37}[0-9a-f]{3}|0{36}dead|(dead){10}|dead0{16}42069420694206942069)")
 """From 0x1000 on are live system contracts: BSC's bridge and timelock, Polygon's native token."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeVar
 
-from centgate.chains import from_chain_seconds
+from centgate.chains import ZERO_ADDRESS, from_chain_seconds
 from centgate.crypto.approvals.approval_rules import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
@@ -43,7 +43,6 @@ MAX_CLASSIFIED_CONTRACTS = 100
 """Contracts with indexed Approval events that are asked whether they are tokens or NFTs."""
 
 T = TypeVar("T")
-_ZERO_ADDRESS = "0x" + "0" * 40
 
 
 async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
@@ -59,7 +58,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
     latest_events = _latest_events(events)
     shapes = [(len(log.topics), len(log.data) >= 66) for log in logs.entries]
     odd = sum(topics != 4 and (topics, has_amount) != (3, True) for topics, has_amount in shapes)
-    harmless = {wallet, _ZERO_ADDRESS}  # an allowance for oneself or for nobody
+    harmless = {wallet, ZERO_ADDRESS}  # an allowance for oneself or for nobody
     active = {
         pair: log
         for pair, log in latest_events.items()

@@ -14,6 +14,7 @@ from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import as_clean_name
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, Exchange
+from centgate.crypto.token.identity import MAX_DECIMALS
 from centgate.crypto.token.pairs import Pair
 from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, build_pair
 from centgate.errors import NoData
@@ -34,8 +35,6 @@ from centgate.lookups.pool_states import TokenFacts, choose_pools, read_states
 from centgate.lookups.price_impact import quote_impacts
 from centgate.providers.rpc import ContractCall, Rpc
 
-MAX_TOKEN_DECIMALS = 77
-"""One whole token of more decimals does not fit into 256 bits."""
 _POOL_TERMS = {"v3": "fee()", "slipstream": "tickSpacing()", "solidly": "stable()"}
 """Function of a pool that gives the term by which its factory finds it, by the kind of the exchange.
 
@@ -152,7 +151,7 @@ async def _confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[
     decimals = await confirm_answer(
         rpc, chain_id, decimals_call(token), answer, parse=decode_uint, subject="the decimals of the token"
     )
-    if decimals is None or decimals > MAX_TOKEN_DECIMALS:
+    if decimals is None or decimals > MAX_DECIMALS:
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
     native_usd = parse_native_price(rpc.trace, chain_id, prices)
     return TokenFacts(decimals, as_clean_name(decode_text(symbol)), native_usd)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
+from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.token.trade_records import HolderProbe, parse_holder_probe
 from centgate.crypto.token.trade_rules import HOLDER_CHECKS, TAKEN_AWAY
 from centgate.errors import NoData, ProviderFailure
@@ -21,8 +22,6 @@ TRANSFER_SECONDS = 3.0
 """Seconds for the transfers of holders, without which the rest has its verdict."""
 _OUT_OF_GAS = "out of gas"
 """Words of nodes on a call that spent all of its gas, which is ample for a transfer."""
-_DELEGATION = bytes.fromhex("ef0100")
-"""Start of the code of a wallet that delegates to a contract (EIP-7702)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class HolderSeller:
         wallets = {
             holder: outcome
             for holder, (code, outcome) in outcomes.items()
-            if not code or code.startswith(_DELEGATION)
+            if not code or delegation_target(code)
         }
         probes = [
             probe

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from centgate.chains import CHAIN_BY_ID, well_known_chain
+from centgate.chains import CHAIN_BY_ID, ZERO_ADDRESS, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, HOOKED_TIER, POOL_KINDS, QUOTE_TOKENS, Exchange
 from centgate.crypto.token.pool_math import is_possible_root
@@ -16,7 +16,7 @@ from centgate.lookups.erc20 import decode_uint, encode_address, encode_uint
 from centgate.providers.rpc import ContractCall
 from centgate.signing.evm import keccak
 
-NATIVE_CURRENCY = "0x" + "00" * 20
+NATIVE_CURRENCY = ZERO_ADDRESS
 """The native coin in a v4 pool."""
 _MAX_POOL_TERM = 2**23 - 1
 """Largest fee or tick spacing that every factory takes (uint24, int24): a larger one makes its call fail."""

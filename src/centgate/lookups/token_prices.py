@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from centgate.chains import CHAIN_BY_ID
+from centgate.chains import CHAIN_BY_ID, ZERO_ADDRESS
 from centgate.crypto.wallet.wallets import Price
 from centgate.fallback import attempt
 from centgate.providers.defillama import DefiLlama
 from centgate.timestamps import format_timestamp
 
-NATIVE_COIN = "0x0000000000000000000000000000000000000000"
+NATIVE_COIN = ZERO_ADDRESS
 """Address that stands for the native coin in price queries."""
 MAX_PRICED_TOKENS = 100
 """Tokens whose price is queried, in one call."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from centgate.chains import ZERO_ADDRESS
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
 from centgate.lookups.erc20 import WORD, encode_address, encode_uint
@@ -24,7 +25,6 @@ MAX_SPARE_GAS = 1_000_000
 """Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
 _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
-_ZERO = "0x" + "0" * 40
 _TRANSFER = bytes.fromhex("a9059cbb")
 """transfer(address,uint256)"""
 _SELL_TOKENS = bytes.fromhex("9b4db972")
@@ -95,7 +95,7 @@ class TokenMarket:
     @property
     def has_native_quote(self) -> bool:
         """True if the other token is the native coin or its wrapped form."""
-        return self.quote in (self.funding.wrapped, _ZERO)
+        return self.quote in (self.funding.wrapped, ZERO_ADDRESS)
 
     def purchase_call(self, sender: TransactionSender) -> SimulatedCall:
         """Return a call in which new accounts trade, sent by another account."""
@@ -166,7 +166,7 @@ class TokenMarket:
             encode_address(self.quote),
             encode_uint(fee),
             (pool.tick_spacing or 0).to_bytes(WORD, "big", signed=True),
-            encode_address(pool.hooks or _ZERO),
+            encode_address(pool.hooks or ZERO_ADDRESS),
         ]
         return b"".join(words)
 

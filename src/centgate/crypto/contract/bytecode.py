@@ -12,8 +12,8 @@ from centgate.signing.evm import keccak
 DELEGATION_PREFIX = bytes.fromhex("ef0100")
 MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
 """Selector of masterCopy(), which Safe proxies implement themselves."""
-_DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
-_CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
+CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
 _JUMPDEST = 0x5B
 _METADATA = re.compile(
     rb"[\xa1-\xa5](?:\x64ipfs\x58\x22.{34}|\x65bzzr[01]\x58\x20.{32}|\x6cexperimental[\xf4\xf5]"
@@ -157,9 +157,9 @@ def _code_length(code: bytes) -> int:
 
 def has_delegatecall(code: bytes) -> bool:
     """True if the code can run another contract's code on its own storage (DELEGATECALL, CALLCODE)."""
-    return bool(_DELEGATING_OPCODES & list_opcodes(code))
+    return bool(DELEGATING_OPCODES & list_opcodes(code))
 
 
 def has_create(code: bytes) -> bool:
     """True if the code can create contracts (CREATE, CREATE2)."""
-    return bool(_CREATING_OPCODES & list_opcodes(code))
+    return bool(CREATING_OPCODES & list_opcodes(code))

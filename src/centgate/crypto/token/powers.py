@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.contract.bytecode import CREATING_OPCODES, DELEGATING_OPCODES, function_selector
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
+from centgate.crypto.contract.owners import OWNER_GETTERS
 from centgate.crypto.token.security import TokenFlags
 
 PowerKind = Literal["mint", "pause", "blacklist", "change_taxes", "change_limits", "take_balances", "upgrade"]
@@ -66,7 +67,7 @@ _POWER_BY_SELECTOR: dict[bytes, tuple[PowerKind, str]] = {
     for kind, signatures in POWER_SIGNATURES.items()
     for signature in signatures
 }
-_OWNER_GETTERS = frozenset(map(function_selector, ("owner()", "getOwner()")))
+_OWNER_GETTERS = frozenset(map(function_selector, OWNER_GETTERS))
 _ROLE_GETTERS = frozenset({function_selector("hasRole(bytes32,address)")})
 _BALANCE = function_selector("balanceOf(address)")
 _SUPPLY = function_selector("totalSupply()")
@@ -101,9 +102,7 @@ _GETTERS = (
     )
 )
 """Functions that read. Others may write where the analysis does not follow the code, as behind long loops."""
-_DELEGATING = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
-_CALLING = frozenset({0xF1, 0xFA}) | _DELEGATING  # CALL, STATICCALL
-_CREATING = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+_CALLING = frozenset({0xF1, 0xFA}) | DELEGATING_OPCODES  # CALL, STATICCALL
 _ENVIRONMENT = frozenset(
     {
         *(0x31, 0x32, 0x3A, 0x3B, 0x3C, 0x3F),  # BALANCE, ORIGIN, GASPRICE, EXTCODESIZE, -COPY, -HASH
@@ -180,7 +179,7 @@ def infer_flags(analysis: CodeAnalysis, *, is_proxy: bool, powers: tuple[Contrac
         return TokenFlags(proxy=is_proxy or None)
     absent = False if not is_proxy and _has_plain_transfers(analysis, opcodes) else None
     return TokenFlags(
-        proxy=True if is_proxy else None if _DELEGATING & opcodes else False,
+        proxy=True if is_proxy else None if DELEGATING_OPCODES & opcodes else False,
         mintable=True if "mint" in kinds else absent,
         pausable=True if "pause" in kinds else absent,
         blacklists=True if "blacklist" in kinds else absent,
@@ -216,7 +215,7 @@ def _calls_others(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
 
     `withdraw` alone may send coins, and `permit` compares the time.
     """
-    if (_CREATING | _ENVIRONMENT) & opcodes:
+    if (CREATING_OPCODES | _ENVIRONMENT) & opcodes:
         return True
     if _TIMESTAMP in opcodes and _PERMIT not in analysis.selectors:
         return True

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
-from centgate.chains import is_burn_address
+from centgate.chains import ZERO_ADDRESS, is_burn_address
 from centgate.crypto.wallet.spam_rules import CounterpartyEvidence
 from centgate.crypto.wallet.wallets import Transfer
 
 TransferKind = Literal["send", "receive", "self", "swap", "mint", "burn", "call", "creation"]
-_ZERO = "0x" + "0" * 40
 
 
 def find_swaps(
@@ -43,7 +42,7 @@ def classify_transfer(transfer: Transfer, wallet: str, swaps: Collection[str]) -
         return "creation"
     if transfer.transaction in swaps:
         return "swap"
-    if transfer.token and transfer.sender == _ZERO:
+    if transfer.token and transfer.sender == ZERO_ADDRESS:
         return "mint"
     if transfer.token and transfer.sender == wallet and is_burn_address(transfer.recipient):
         return "burn"
