@@ -122,7 +122,7 @@ export interface LiquidityLockData {
 
 /** One reason for the risk level. */
 export interface RiskFlag {
-  /** Stable identifier of the reason, e.g. `sell_tax`. */
+  /** Stable identifier of the reason, e.g. `sell_tax_high`. */
   id: string;
   severity: "critical" | "high" | "medium" | "low" | "info" | (string & {});
   /** One sentence on what it means for a holder. */
@@ -341,10 +341,14 @@ export interface PoolSnapshotData {
   otherPairs: Array<OtherPair>;
   /**
    * The same price read from the pool's contract, with Chainlink's dollar price of the native coin,
-   * stablecoins counted as one dollar; null if no node could read it.
+   * stablecoins counted as one dollar; null if no node could read it, and where the chain is not asked:
+   * v4 pools that an index lists, and exchanges that this service does not know.
    */
   chainPriceUsd: number | null;
-  /** Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could. */
+  /**
+   * Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could, where
+   * `chainPriceUsd` is null, and if the priced token is the pool's quote token on the chain.
+   */
   saleImpacts: Array<SaleImpact>;
 }
 

@@ -134,7 +134,7 @@ class RiskFlag(AnswerData):
     """One reason for the risk level."""
 
     id: str
-    """Stable identifier of the reason, e.g. `sell_tax`."""
+    """Stable identifier of the reason, e.g. `sell_tax_high`."""
     severity: Literal["critical", "high", "medium", "low", "info"] | str
     explanation: str
     """One sentence on what it means for a holder."""
@@ -357,10 +357,13 @@ class PoolSnapshotData(AnswerData):
     """The deepest other pairs of the token, at most five; empty for a request by pair."""
     chain_price_usd: float | None
     """The same price read from the pool's contract, with Chainlink's dollar price of the native coin,
-    stablecoins counted as one dollar; None if no node could read it.
+    stablecoins counted as one dollar; None if no node could read it, and where the chain is not
+    asked: v4 pools that an index lists, and exchanges that this service does not know.
     """
     sale_impacts: list[SaleImpact]
-    """Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could."""
+    """Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could, where
+    `chain_price_usd` is None, and if the priced token is the pool's quote token on the chain.
+    """
 
 
 class OtherPair(AnswerData):
