@@ -9,7 +9,7 @@ from pypdf import PdfReader, PdfWriter
 
 from centgate.web.extract.content_type import Unreadable
 from centgate.web.extract.extract import extract_page
-from centgate.web.extract.pdf import convert_pdf
+from centgate.web.extract.pdf import MAX_CHARACTERS, convert_pdf
 
 
 def build_pdf(
@@ -82,6 +82,17 @@ def test_pdf_with_empty_password_is_read() -> None:
 def test_pdf_without_text_is_explained(body: bytes, message: str) -> None:
     with pytest.raises(Unreadable, match=message):
         convert_pdf(body)
+
+
+@pytest.mark.extended
+def test_page_cut_at_limit_is_named() -> None:
+    line = "All the words of a long line of a very long page"
+    pdf = build_pdf("\n".join([line] * (MAX_CHARACTERS // len(line) + 1)))
+
+    page = extract_page(pdf, "application/pdf", "https://e.org/a.pdf", only_main_content=True)
+
+    assert len(page.markdown) <= MAX_CHARACTERS < page.length
+    assert "the rest cannot be read" in page.warnings[0]
 
 
 @pytest.mark.extended

@@ -18,6 +18,7 @@ from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, Doc
 
 MAX_PAGES = 200
 MAX_CHARACTERS = 400_000
+"""Characters of text after which no further page is started."""
 MAX_SECONDS = 3.0
 """Seconds of processor time after which no further page is started."""
 _HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
@@ -63,7 +64,8 @@ def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
     for number in range(min(count, MAX_PAGES)):
         if time.process_time() > deadline or remaining <= 0:
             return
-        text = _extract_page_text(reader, number)[:remaining]
+        # a page is not cut here but with the whole text, which then says so
+        text = _extract_page_text(reader, number)
         remaining -= len(text)
         yield text
 
