@@ -62,6 +62,8 @@ _AUTHOR_NAMES = (
     "sailthru.author",
 )
 _DAY = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
+_OTHER_DAY = re.compile(r"\d{8}|\d{4}-?W\d\d(?:-?\d)?")
+"""Other dates of ISO 8601: without hyphens, and by the number of a week, whose first day it stands for."""
 _ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
 
 
@@ -132,6 +134,8 @@ def normalize_time(text: Any) -> str | None:
         return None
     if not _is_plausible_year(parsed_time.year):
         return None
+    if _OTHER_DAY.fullmatch(value):
+        return parsed_time.date().isoformat()
     if parsed_time.tzinfo is not None and parsed_time.utcoffset() == UTC.utcoffset(None):
         return parsed_time.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
     return parsed_time.replace(microsecond=0).isoformat()
