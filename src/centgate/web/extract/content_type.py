@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from centgate.web.extract.charset import decode_wide
+import orjson
+
+from centgate.web.extract.charset import decode_text, decode_wide
 
 DocumentKind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
 
@@ -76,7 +78,6 @@ _FEED = re.compile(
 )
 _SITEMAP = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
 _ADDRESS_LINE = re.compile(rb"https?://\S+")
-_JSON = re.compile(rb'[\[{]\s*(?:["\[{\]}]|-?\d|true|false|null)')
 _MARKDOWN_PATH = re.compile(r"\.(?:md|markdown|mdx)$", re.IGNORECASE)
 _BINARY = (
     b"\x89PNG",
@@ -115,7 +116,12 @@ def detect_kind(body: bytes, content_type: str | None, path: str = "") -> Docume
     narrowed = _narrow_ascii(start)
     if _is_binary(narrowed):
         raise Unsupported(f"it is {declared or 'of an unknown type'} and not text")
-    return _kind_by_type(declared, _skip_space_and_comments(narrowed), path)
+    start = _skip_space_and_comments(narrowed)
+    kind = _KINDS.get(declared)
+    may_be_json = kind in (None, "html") and declared != "text/csv" and start.startswith((b"[", b"{"))
+    if may_be_json and _is_json(decode_text(body, content_type)):
+        return "json"
+    return _kind_by_type(declared, start, path)
 
 
 def is_page_list(body: bytes, kind: DocumentKind) -> bool:
@@ -125,6 +131,19 @@ def is_page_list(body: bytes, kind: DocumentKind) -> bool:
         return kind == "feed" or (bool(lines) and all(map(_ADDRESS_LINE.fullmatch, lines)))
     start = _skip_space_and_comments(_narrow_ascii(body[:_SNIFF_BYTES]))
     return _SITEMAP.match(start) is not None
+
+
+def _is_json(text: str) -> bool:
+    """True for a JSON document, and for JSON Lines."""
+    return _can_parse(text) or all(_can_parse(line) for line in text.split("\n") if line.strip())
+
+
+def _can_parse(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _skip_space_and_comments(start: bytes) -> bytes:
@@ -138,8 +157,6 @@ def _kind_by_type(declared: str, start: bytes, path: str) -> DocumentKind:
         return "feed"
     if kind in (None, "xml", "json", "feed", "pdf") and _HTML.match(start):
         return "html"
-    if kind in (None, "html") and declared != "text/csv" and _JSON.match(start):
-        return "json"
     if kind == "feed":
         return "xml"
     if kind == "pdf":
