@@ -204,6 +204,21 @@ def test_markdown_has_absolute_links_and_no_comments() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("[^1]: See the docs", "[^1]: See the docs"),
+        ("[^1]: docs", "[^1]: docs"),
+        ("[note]: See the docs", "[note]: See the docs"),
+        ('[ref]: <a.md> "A title"', '[ref]: https://example.org/files/a.md "A title"'),
+    ],
+)
+def test_only_link_definitions_are_resolved(line: str, expected: str) -> None:
+    assert extract_body(f"# A\n\n{line}\n\nEnd".encode(), "text/markdown").markdown == (
+        f"# A\n\n{expected}\n\nEnd"
+    )
+
+
 def test_source_code_and_xml_become_code_blocks() -> None:
     assert extract_body(b"a { b: c }", "text/css").markdown == "```css\na { b: c }\n```"
     assert (

@@ -19,7 +19,10 @@ _CODE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _INLINE_LINK = re.compile(r"(\]\()\s*<?([^\s()<>]+)>?")
-_LINK_DEFINITION = re.compile(r"^( {0,3}\[[^\]\n]+\]:[ \t]*)<?([^\s<>]+)>?", re.MULTILINE)
+_LINK_DEFINITION = re.compile(
+    r"""^( {0,3}\[(?!\^)[^\]\n]+\]:[ \t]*)<?([^\s<>]+)>?(?=[ \t]*$|[ \t]+["'(])""", re.MULTILINE
+)
+"""An address that may have a title; a footnote, and a sentence after a colon, are none."""
 _TITLE = re.compile(r"^#[ \t]+(.+)$", re.MULTILINE)
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n(?:---|\.\.\.)\n", re.DOTALL)
 
