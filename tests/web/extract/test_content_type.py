@@ -122,6 +122,26 @@ def test_atom_headings_are_below_their_entries() -> None:
     )
 
 
+def test_plain_text_of_atom_is_no_html() -> None:
+    entry = "<title>Use Vec&lt;T&gt; and Option&lt;U&gt;</title><summary>Call Vec&lt;S&gt;::new()</summary>"
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom"><title>The type A&lt;B&gt;</title><entry>{entry}'
+
+    page = extract_body(f"{feed}</entry></feed>".encode(), "application/atom+xml")
+
+    assert page.metadata.title == "The type A<B>"
+    assert page.markdown == (
+        r"# The type A\<B>" "\n\n" r"## Use Vec\<T> and Option\<U>" "\n\n" r"Call Vec\<S>::new()"
+    )
+
+
+def test_comments_in_code_of_feed_are_no_headings() -> None:
+    code = ATOM.replace(b"&lt;ul", b"&lt;pre&gt;# install\npip install it&lt;/pre&gt;&lt;ul")
+
+    markdown = extract_body(code, "application/atom+xml").markdown
+
+    assert markdown.endswith("### Head\n\n```\n# install\npip install it\n```\n\n- a")
+
+
 @pytest.mark.parametrize("teaser", ["", "<description>A short teaser.</description>"])
 def test_entry_has_its_longest_text(teaser: str) -> None:
     text = "".join(f"<p>Paragraph {number} of a long entry.</p>" for number in range(900))

@@ -10,19 +10,21 @@ from typing import Any, cast
 
 import feedparser
 
-from centgate.coercion import as_list, get_path
+from centgate.coercion import as_list, as_text, get_path
 from centgate.sanitize import clean_line
 from centgate.web.extract.dom import extract_all_text, find_body, parse_html
 from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown import render_markdown
-from centgate.web.extract.markdown_syntax import normalize_markdown
+from centgate.web.extract.markdown_inline import escape_text
+from centgate.web.extract.markdown_syntax import escape_block_starts, normalize_markdown
 from centgate.web.extract.metadata import (
     MAX_DESCRIPTION_LENGTH,
     MAX_NAME_LENGTH,
     MAX_TITLE_LENGTH,
     DocumentMetadata,
 )
+from centgate.web.extract.truncate import classify_line
 
 MAX_ENTRIES = 200
 _ENTRY_END = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>", re.IGNORECASE)
@@ -43,8 +45,8 @@ def convert_feed(
     if not parsed_feed.version and not entries:
         return None
     metadata = _read_metadata(feed, url)
-    parts = [f"# {metadata.title}"] if metadata.title else []
-    parts += [metadata.description] if metadata.description else []
+    parts = [f"# {escape_text(metadata.title)}"] if metadata.title else []
+    parts += [escape_text(metadata.description)] if metadata.description else []
     parts += [part for entry in entries[:MAX_ENTRIES] for part in _format_entry(entry, url)]
     warnings = (f"the feed has {omitted} further entries that were not read",) if omitted > 0 else ()
     return normalize_markdown("\n\n".join(parts)), metadata, warnings
@@ -68,8 +70,8 @@ def _limit_entries(body: bytes) -> tuple[bytes, int]:
 
 def _read_metadata(feed: dict[str, Any], url: str) -> DocumentMetadata:
     return DocumentMetadata(
-        title=clean_line(_strip_tags(feed.get("title")), MAX_TITLE_LENGTH),
-        description=clean_line(_strip_tags(feed.get("subtitle")), MAX_DESCRIPTION_LENGTH),
+        title=clean_line(_read_line(feed, "title"), MAX_TITLE_LENGTH),
+        description=clean_line(_read_line(feed, "subtitle"), MAX_DESCRIPTION_LENGTH),
         language=clean_line(feed.get("language"), 20),
         canonical=resolve_link(url, feed.get("link")),
         author=clean_line(_strip_tags(feed.get("author")), MAX_NAME_LENGTH),
@@ -79,7 +81,7 @@ def _read_metadata(feed: dict[str, Any], url: str) -> DocumentMetadata:
 
 
 def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
-    title = clean_line(_strip_tags(entry.get("title")), MAX_TITLE_LENGTH) or "Untitled"
+    title = escape_text(clean_line(_read_line(entry, "title"), MAX_TITLE_LENGTH)) or "Untitled"
     link = resolve_link(url, entry.get("link"))
     label = title.replace("[", "\\[").replace("]", "\\]")
     yield f"## [{label}]({link})" if link else f"## {title}"
@@ -87,9 +89,19 @@ def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
     byline = [part for part in (time, clean_line(_strip_tags(entry.get("author")), MAX_NAME_LENGTH)) if part]
     if byline:
         yield ", ".join(byline)
-    texts = [entry.get("summary"), *(get_path(each, "value") for each in as_list(entry.get("content")))]
-    if text := max((each for each in texts if isinstance(each, str)), key=len, default=""):
-        yield from filter(None, [_convert_html(text, link or url)])
+    texts = [entry.get("summary_detail"), *as_list(entry.get("content"))]
+    longest = max(texts, key=lambda each: len(as_text(get_path(each, "value")) or ""))
+    if text := as_text(get_path(longest, "value")):
+        yield _convert_text(text) if _is_plain(longest) else _convert_html(text, link or url)
+
+
+def _is_plain(text: Any) -> bool:
+    """True for a text that is not HTML: by its own type in Atom, by its looks in RSS."""
+    return get_path(text, "type") == "text/plain"
+
+
+def _convert_text(text: str) -> str:
+    return escape_block_starts("\n".join(escape_text(line).strip() for line in text.splitlines()))
 
 
 def _convert_html(text: str, base: str) -> str:
@@ -98,10 +110,23 @@ def _convert_html(text: str, base: str) -> str:
     if root is None:
         return ""
     drop_hidden(root)
-    markdown = render_markdown(find_body(root), base)
-    return "\n".join(
-        "##" + line if line.startswith("#") and " " in line[:5] else line for line in markdown.split("\n")
-    )
+    return _lower_headings(render_markdown(find_body(root), base))
+
+
+def _lower_headings(markdown: str) -> str:
+    lines: list[str] = []
+    kind, fence = "", ""
+    for line in markdown.split("\n"):
+        kind, fence = classify_line(line, "" if kind == "closing" else fence)
+        is_heading = kind == "text" and line.startswith("#") and " " in line[:5]
+        lines.append("##" + line if is_heading else line)
+    return "\n".join(lines)
+
+
+def _read_line(source: dict[str, Any], name: str) -> str | None:
+    """Return a line of a feed or an entry, such as its title, without tags."""
+    text = source.get(name)
+    return as_text(text) if _is_plain(source.get(f"{name}_detail")) else _strip_tags(text)
 
 
 def _strip_tags(text: Any) -> str | None:
