@@ -436,6 +436,8 @@ def test_alias_tables_name_valid_packages() -> None:
         ("/pypi/httpx", "/pypi/httpx", None, None),
         ("/pypi/HTTPX/0.27.0", "/pypi/httpx", "0.27.0", None),
         ("/pypi/httpx@0.27.0", "/pypi/httpx", "0.27.0", None),
+        ("/pypi/httpx/latest", "/pypi/httpx", None, None),
+        ("/npm/react@Latest", "/npm/react", None, None),
         ("/npm/@tanstack~react-query", "/npm/@tanstack~react-query", None, None),
         ("/npm/@tanstack~react-query/5.0.0", "/npm/@tanstack~react-query", "5.0.0", None),
         ("/npm/@tanstack~react-query@5.0.0", "/npm/@tanstack~react-query", "5.0.0", None),

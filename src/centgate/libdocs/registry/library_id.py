@@ -35,7 +35,8 @@ def parse_library_id(library_id: str) -> LibraryReference | None:
     """Parse `/pypi/<name>`, `/npm/<name>`, `/npm/@<scope>~<name>`, `/crates/<name>`, `/go/<host>~<path>`
     with `~` for each slash, or `/<owner>/<repository>`.
 
-    A version may follow after another `/` or an `@`. Returns None for an invalid ID.
+    A version, or `latest` for the newest, may follow after another `/` or an `@`. Returns None for an
+    invalid ID.
     """
     first, *rest = library_id.strip("/").split("/")
     if not rest:
@@ -48,6 +49,8 @@ def parse_library_id(library_id: str) -> LibraryReference | None:
     version = rest[1] if len(rest) == 2 else version
     if len(rest) > 2 or (version is not None and not _VERSION.fullmatch(version)):
         return None
+    if version and version.lower() == "latest":
+        version = None  # no release has this name, and only npm and Go resolve it
     for registry in REGISTRIES:
         if first.lower() == registry:
             return _package_reference(registry, name, version)
