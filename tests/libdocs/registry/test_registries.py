@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.index.resolve import suggest_similar
+from centgate.libdocs.registry import client
 from centgate.libdocs.registry.aliases import (
     ALIASES,
     MAX_CANDIDATES,
@@ -25,7 +27,9 @@ from centgate.libdocs.registry.aliases import (
     normalize_package_name,
     package_id,
 )
+from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.crates import CratesRegistry
+from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.library_id import parse_library_id
 from centgate.libdocs.registry.npm import NpmRegistry
 from centgate.libdocs.registry.packages import Package, maintenance_score
@@ -95,6 +99,31 @@ async def test_javascript_package_is_parsed(registry: PackageRegistry, upstream:
     assert (package.repository, package.parts) == ("ink/quill", (("@ink/core", "2.0.1"),))
     assert package.archives[0].algorithm == "sha512"
     assert registry.requested_paths == ["/@ink/quill/latest", "/quill/latest"]
+
+
+async def test_newest_release_is_requested_again_after_a_day(
+    registry: PackageRegistry, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "DAY", 0.4)
+    registry.publish_javascript("quill", "2.0.1", README)
+    registries = RegistryClient(
+        PypiRegistry(upstream, registry.url),
+        NpmRegistry(upstream, registry.url),
+        crates=CratesRegistry(upstream, registry.url),
+        go=GoRegistry(upstream, registry.url, registry.url),
+    )
+    quill = candidate_from_id("/npm/quill", 1.0)
+
+    package = await registries.fetch_latest(quill)
+    await asyncio.sleep(0.25)
+    assert package
+    complete = await registries.complete_history(package)
+    assert await registries.complete_history(package) == complete
+    await asyncio.sleep(0.25)
+    await registries.fetch_latest(quill)
+
+    assert complete.releases is not None
+    assert registry.requested_paths == ["/quill/latest", "/quill", "/quill/latest"]
 
 
 async def test_viewer_links_exist_only_for_public_registry(

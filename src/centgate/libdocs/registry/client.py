@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -49,6 +50,8 @@ class RegistryClient:
             "go": go,
         }
         self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY)
+        # apart from the releases, which would be kept for another day
+        self._histories = TTLCache[tuple[str, str], tuple[int | None, datetime | None]](MAX_CACHED, DAY)
         self._locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
         self._missing = TTLCache[tuple[str, str], bool](MAX_CACHED, MISSING_TTL)
 
@@ -162,13 +165,15 @@ class RegistryClient:
         """Return a package with its number of releases, which npm gives only in a large response."""
         if package.registry != "npm" or package.releases is not None:
             return package
-        try:
-            async with asyncio.timeout(RESOLVE_SECONDS):
-                releases, published = await self._npm.fetch_history(package.name)
-        except AnswerTooLong:
-            releases, published = MANY_RELEASES, None
-        except (ProviderFailure, TimeoutError, ValueError, LookupError, TypeError, AttributeError):
-            return package
-        complete = replace(package, releases=releases, published=published)
-        self._newest[package.registry, package.name] = complete
-        return complete
+        key = package.name, package.version
+        if (history := self._histories.get(key)) is None:
+            try:
+                async with asyncio.timeout(RESOLVE_SECONDS):
+                    history = await self._npm.fetch_history(package.name)
+            except AnswerTooLong:
+                history = MANY_RELEASES, None
+            except (ProviderFailure, TimeoutError, ValueError, LookupError, TypeError, AttributeError):
+                return package
+            self._histories[key] = history
+        releases, published = history
+        return replace(package, releases=releases, published=published)
