@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from centgate.libdocs.index import search_index
+from centgate.libdocs.index.dedupe import drop_variants
 from centgate.libdocs.index.tokenizer import stem_words
 from centgate.libdocs.parse.documents import PackageDocument
 
@@ -232,6 +233,14 @@ def test_example_variants_are_reduced_to_newest_python(tmp_path: Path) -> None:
 
     [snippet] = search_index.search(tmp_path / "acme.sqlite", "sending", 2000)
     assert "tutorial001_an_py310.py" in (snippet.code or "")
+
+
+def test_modules_of_library_are_no_variants() -> None:
+    paths = ["acme/compat.py", "acme/compat_py3.py", "acme/loop.py", "acme/loop_an.py"]
+
+    kept = drop_variants(PackageDocument(path, SOURCE, "python", None) for path in paths)
+
+    assert [each.path for each in kept] == paths
 
 
 def test_duplicate_chunks_are_returned_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from zlib import crc32
 
+from centgate.libdocs.archive.file_selection import importance_rank
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument
 
@@ -44,7 +45,9 @@ def drop_variants(documents: Iterable[PackageDocument]) -> list[PackageDocument]
     """Keep one variant of each example that exists for several versions: annotated, for the newest Python."""
     best: dict[str, tuple[tuple[bool, bool, int], PackageDocument]] = {}
     for document in documents:
-        name = _EXAMPLE.match(document.path) if document.kind == "python" else None
+        # modules of the library itself may have such names too: `compat_py3.py`
+        is_example = document.kind == "python" and importance_rank(document.path) in (1, 2)
+        name = _EXAMPLE.match(document.path) if is_example else None
         family = f"{name['name']}.py" if name else document.path
         newness = (
             (not name["plain"], bool(name["annotated"]), int(name["python"] or 0))
