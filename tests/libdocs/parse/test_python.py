@@ -31,6 +31,21 @@ def test_function_has_signature_and_docstring() -> None:
     assert piece.text == "Send something to wherever the client was told to send to."
 
 
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        ("typing.Optional['Pen']", 'Optional["Pen"]'),
+        ("numpy.typing.ArrayLike", "numpy.typing.ArrayLike"),
+        ("""Literal["'"]""", """Literal["'"]"""),
+        ("Literal['typing.any']", 'Literal["typing.any"]'),
+    ],
+)
+def test_annotation_keeps_its_meaning(annotation: str, expected: str) -> None:
+    [piece] = split_python(python_document(f'def send(what: {annotation}):\n    """Send something."""\n'))
+
+    assert piece.code == f"def send(what: {expected}): ..."
+
+
 def test_docstring_example_is_code_below_signature() -> None:
     document = python_document(
         '''

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator
 
@@ -14,6 +15,8 @@ MAX_DEFAULT = 60
 """Maximum characters of a default value."""
 MAX_MEMBERS = 40
 """Maximum number of fields and one-line methods shown of a class."""
+_TYPING = re.compile(r"(?<![\w.\"'])typing\.")
+"""The module, neither a part of another name, as in `numpy.typing`, nor the beginning of a string."""
 _VISIBLE_DECORATORS = (
     "property",
     "classmethod",
@@ -153,7 +156,8 @@ def _format_annotation(annotation: ast.expr | None) -> str:
         other_metadata = [each for each in metadata if expression_name(each) not in ("Doc", "deprecated")]
         if not other_metadata:
             return _format_annotation(annotation.slice.elts[0])
-    return ast.unparse(annotation).replace("typing.", "").replace("'", '"') if annotation else ""
+    text = _TYPING.sub("", ast.unparse(annotation))
+    return text if '"' in text else text.replace("'", '"')
 
 
 def _annotation_metadata(annotation: ast.expr | None) -> list[ast.expr]:
