@@ -182,6 +182,22 @@ async def test_excluded_site_is_skipped(
 
 
 @pytest.mark.extended
+async def test_redirect_to_page_that_robots_txt_forbids_is_not_followed(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path
+) -> None:
+    publish_package(registry, site)
+    site.set_robots("User-agent: *", "Disallow: /private/")
+    site.respond("/docs/llms-full.txt", "", TEXT, status=302, Location="/private/all.txt")
+    site.respond("/private/all.txt", GUIDE, TEXT)
+
+    snippets = await query_docs(registry, tmp_path, site.address)
+
+    assert {each.origin for each in snippets} == {"package"}
+    assert "/docs/llms-full.txt" in site.requested_paths
+    assert "/private/all.txt" not in site.requested_paths
+
+
+@pytest.mark.extended
 async def test_invalid_home_page_is_ignored(registry: PackageRegistry, tmp_path: Path) -> None:
     registry.publish_python("quill", "1.4.0", README, home_page="https://quill.example:port/")
 

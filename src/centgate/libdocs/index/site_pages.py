@@ -28,7 +28,7 @@ from centgate.sandbox import TaskFailed
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fetcher import Fetcher
 from centgate.web.fetch.url import join_url
-from centgate.web.sitemap.robots import Robots
+from centgate.web.sitemap.robots import Robots, check_redirects
 
 SITE_SECONDS = 6.0
 """Seconds for a documentation site, while the package is downloaded; what came until then is used."""
@@ -130,10 +130,13 @@ class SiteReader:
     async def _fetch_text(self, url: str, max_bytes: int) -> SitePage | None:
         """Return a text of a site; None if there is none, or if robots.txt does not allow it."""
         try:
-            if await self._robots.disallow_reason(url):
-                return None
+            await self._check_robots(url)
             found = await self._fetcher.fetch(
-                url, timeout=SITE_SECONDS, max_bytes=max_bytes, media_types=_TEXT_TYPES
+                url,
+                timeout=SITE_SECONDS,
+                max_bytes=max_bytes,
+                media_types=_TEXT_TYPES,
+                check_redirect=check_redirects(url, self._check_robots),
             )
         except (FetchFailed, TaskFailed):
             return None
@@ -141,6 +144,10 @@ class SiteReader:
             return None
         text = found.body.decode("utf-8", "replace").strip()
         return None if not text or text.startswith("<") else SitePage(found.url, text)
+
+    async def _check_robots(self, url: str) -> None:
+        if disallowed := await self._robots.disallow_reason(url):
+            raise FetchFailed(disallowed.reason, disallowed.message)
 
 
 def _find_folder(url: str) -> str:
