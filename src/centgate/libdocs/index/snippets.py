@@ -8,7 +8,7 @@ from centgate.libdocs.index.rows import REPOSITORY_FOLDER, SITE_FOLDER, ChunkRow
 from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
 from centgate.libdocs.parse.code_check import close_fences
 from centgate.libdocs.parse.text_split import cut_code, split_text
-from centgate.libdocs.token_count import select_fitting, snippet_tokens
+from centgate.libdocs.token_count import snippet_tokens
 
 MIN_REMAINING = 40
 """Tokens left of a budget below which the search stops."""
@@ -34,7 +34,7 @@ def take_snippets(chunks: Iterable[ChunkRow], budget: int) -> list[DocSnippet]:
             skipped += 1
         if remaining < MIN_REMAINING or skipped > MAX_SKIPPED:
             break
-    return select_fitting(snippets, budget)
+    return snippets
 
 
 def _make_snippet(row: ChunkRow, code: str | None, text: str | None) -> DocSnippet:
