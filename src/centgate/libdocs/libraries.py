@@ -37,7 +37,7 @@ class DocSnippet:
     code: str | None
     text: str | None
     tokens: int
-    """Tokens of code and text together, as `snippet_tokens` counts them."""
+    """Tokens of title, text and code together, as `snippet_tokens` counts them."""
     complete: bool | None = None
     """True if the code parses by itself, False if it is a fragment; None without code, and if unchecked."""
     headings: tuple[str, ...] = ()

@@ -217,7 +217,7 @@ def _new_decompressor() -> Any:
 
 
 def _read_zip(content: bytes, is_wanted: PathFilter) -> Iterator[Member]:
-    """Yield the files of a zip or a wheel. Sizes in its directory are ignored; only unpacked bytes count."""
+    """Yield the files of a zip or a wheel that are not too long by its directory, which may be false."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for count, member in enumerate(archive.infolist()):
             if count >= MAX_MEMBERS:

@@ -43,7 +43,7 @@ def build_index(
     readme: str | None,
     site_file: Path | None = None,
 ) -> BuildOutcome:
-    """Write the index of the given archives. Raises BadArchive if one of the package is invalid.
+    """Write the index of the given archives. Raises BadArchive if an archive of the package is invalid.
 
     `readme` and the pages of its site are indexed in addition to the archives. If there may be more
     documentation, the reason is stored as `incomplete` in the metadata of the index.
