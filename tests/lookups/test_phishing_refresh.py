@@ -309,6 +309,23 @@ def test_hotlist_changes_stalelist() -> None:
 
 
 @pytest.mark.extended
+def test_hotlist_changes_paths_of_blocklist() -> None:
+    since = int(NOW.timestamp()) - 3600
+    target = "eth_phishing_detect_config.blocklist"
+    stalelist = {"blocklist": [*NAMES, "sites.example/old"], "lastUpdated": since}
+    changes = [
+        {"url": "sites.example/drainer", "timestamp": since + 60, "targetList": target},
+        {"url": "sites.example/old", "timestamp": since + 60, "targetList": target, "isRemoval": True},
+    ]
+
+    packed = apply_hotlist(
+        build_update(build_document(stalelist), None), json.dumps(changes).encode(), fetched_at=NOW
+    )
+
+    assert list(unpack_snapshot(packed).rules.paths.iter_lines()) == ["sites.example/drainer"]
+
+
+@pytest.mark.extended
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'[{"url": 1}]'])
 def test_defective_hotlist_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidPhishingList, match="the hotlist"):

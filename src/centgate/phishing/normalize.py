@@ -57,6 +57,11 @@ class InvalidEntry(Exception):
         self.reason: Reason = reason
 
 
+def has_path(entry: str) -> bool:
+    """True for an entry of a blocklist that is `host/path`, and blocks only that path."""
+    return "/" in entry and bool(split_host_and_path(entry)[1])
+
+
 class EntryNormalizer:
     """Normalises entries, one list at a time, and records the dropped ones."""
 
@@ -74,7 +79,7 @@ class EntryNormalizer:
         """Return the names of a blocklist. An entry with a path becomes a blocked path."""
         hosts: list[str] = []
         for entry in entries:
-            if "/" in entry and split_host_and_path(entry)[1]:
+            if has_path(entry):
                 self.paths.add(entry)
             else:
                 hosts.append(entry)

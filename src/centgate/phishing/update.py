@@ -14,7 +14,7 @@ import orjson
 from tld.utils import is_tld
 
 from centgate.phishing.detector import PhishingDetector
-from centgate.phishing.normalize import DroppedEntry
+from centgate.phishing.normalize import DroppedEntry, has_path
 from centgate.phishing.path_rules import PathTree
 from centgate.phishing.published import PublishedList
 from centgate.phishing.rules import (
@@ -269,7 +269,8 @@ def change_rules(rules: PhishingRules, changes: Sequence[HotlistChange]) -> Phis
     }
     paths = PathTree.from_entries(rules.paths.iter_lines())
     for change in changes:
-        if change.target == "blocklistPaths":
+        is_path = change.target == "blocklist" and has_path(change.entry)
+        if is_path or change.target == "blocklistPaths":
             (paths.discard if change.is_removal else paths.add)(change.entry)
         elif change.target in names:
             for name in normalize_change(change, rules.tolerance):
