@@ -27,7 +27,7 @@ from centgate.phishing.collection import ListCollection
 from centgate.phishing.published import PUBLISHED_LISTS
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.snapshot import unpack_snapshot
-from centgate.phishing.store import FetchState, ListFolder, ListStore
+from centgate.phishing.store import FetchState, ListFolder, ListStore, write_atomically
 from centgate.phishing.update import FetchedDocument, apply_hotlist, build_update
 from centgate.phishing.url import parse_address
 from centgate.provider import RequestTrace
@@ -268,6 +268,28 @@ async def test_secondary_list_cannot_block_allowed_by_first(lists: Lists) -> Non
     assert verdict.status == "allowed"
     assert [each.verdict.status for each in verdict.by_list] == ["allowed", "blocked"]
     assert lists.status(NAMES[0]) == "blocked"
+
+
+def test_own_list_replaced_while_it_is_read_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "own.xz"
+    file.write_bytes(build_update(build_document(build_config()), None))
+    newer = build_update(build_document(build_config([*NAMES, "drainer.example"])), None)
+
+    def read_and_replace(path: Path) -> bytes:
+        with path.open("rb") as stream:
+            content = stream.read()
+        if path == file:
+            write_atomically(file, newer)
+        return content
+
+    with monkeypatch.context() as replaced:
+        replaced.setattr(Path, "read_bytes", read_and_replace)
+        store = ListStore(ListFolder(tmp_path / "phishing"), file)
+
+    assert store.reload()
+    assert store.collection.check(parse_address("drainer.example")).status == "blocked"
 
 
 def test_every_old_list_causes_warning(tmp_path: Path) -> None:

@@ -110,9 +110,10 @@ class ListStore:
         self._folder = folder
         self._lead_file = lead_file
         self._loaded: dict[ListName, tuple[Fingerprint, LoadedList | None]] = {}
+        # before the file is read: one that replaces it meanwhile differs, and is loaded later
+        self._own_print = find_fingerprint(lead_file) if lead_file else None
         lead = load_list(LEAD, load_snapshot(lead_file)) if lead_file else open_shipped()
         self._shipped_or_own = lead
-        self._own_print = find_fingerprint(lead_file) if lead_file else None
         self.collection = ListCollection([lead], open_shipped().detector.lists[0])
 
     def reload(self) -> bool:
