@@ -204,6 +204,33 @@ def test_unwritable_index_is_reported_and_pages_read_again(
     assert "2 indexed" in again.output
 
 
+def test_folder_that_cannot_be_written_is_named(run: Command, site: SmallSite, tmp_path: Path) -> None:
+    run("add", site.url)
+    PageIndex(tmp_path / "index").folder.write_text("")
+
+    result = run("crawl", "--pause", "0")
+
+    assert result.exit_code == 1
+    assert f"{tmp_path / 'index'} cannot be written: " in result.output.replace("\n", "")
+
+
+def test_other_error_of_crawl_is_no_error_of_folder(
+    run: Command, site: SmallSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add", site.url)
+    monkeypatch.setattr(PageIndexWriter, "put", lose_connection)
+
+    result = run("crawl", "--pause", "0")
+
+    assert isinstance(result.exception, ConnectionResetError)
+    assert "cannot be written" not in result.output
+
+
+def lose_connection(_writer: PageIndexWriter, _page: IndexedPage) -> None:
+    """Fail as a connection does."""
+    raise ConnectionResetError
+
+
 def remove_index(writer: PageIndexWriter, page: IndexedPage) -> None:
     """Add a page and move the folder away, so that the commit fails as on a full disk."""
     PUT(writer, page)

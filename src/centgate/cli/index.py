@@ -216,10 +216,15 @@ def _choose_sites(state: CrawlState, sites: list[str] | None) -> list[IndexedSit
 def _open_state(settings: Settings) -> Generator[CrawlState]:
     folder = settings.siteindex_folder
     try:
-        with closing(CrawlState(folder)) as state:
+        with closing(_create_state(folder)) as state:
             yield state
     except sqlite3.DatabaseError as error:
         exit_with_error(f"the state of the crawl in {folder} cannot be read or written: {error}")
+
+
+def _create_state(folder: Path) -> CrawlState:
+    try:
+        return CrawlState(folder)
     except OSError as error:
         exit_with_error(f"{folder} cannot be written: {error.strerror}")
 
@@ -243,6 +248,8 @@ def _open_writer(settings: Settings, state: CrawlState) -> Generator[PageIndexWr
         exit_with_error(str(error))
     except IndexUnwritable as error:
         exit_with_error(f"{folder}: {error}")
+    except OSError as error:
+        exit_with_error(f"{folder} cannot be written: {error.strerror}")
     try:
         with closing(writer):
             yield writer
