@@ -23,7 +23,7 @@ from centgate.errors import NoData, ProviderError
 from centgate.providers.siteindex import SiteIndex
 from centgate.services.neuralweb_search import KEYWORD_WARNING
 from centgate.settings import ProviderSettings, Settings
-from centgate.web.index.crawl_state import CrawlState, IndexedSite
+from centgate.web.index.crawl_state import CrawlState, IndexedSite, find_reading_times
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page import IndexedPage, page_key
 from centgate.web.index.page_index import PageIndex
@@ -279,3 +279,16 @@ async def test_time_of_unchanged_reading_counts_once_committed(tmp_path: Path) -
     assert before.indexed == "2024-01-01T00:00:00Z"
     assert after.indexed is not None
     assert after.indexed > "2026"
+
+
+def test_each_spelling_of_address_has_time_of_its_page(tmp_path: Path) -> None:
+    page = build_page()
+    with closing(CrawlState(tmp_path)) as state:
+        state.add_pages(IndexedSite(SITE), [(page.url, None)])
+        (due,) = state.list_due(SITE, 1, time.time())
+        state.record_reading(due, "indexed")
+        state.settle()
+
+    times = find_reading_times(tmp_path, [page.url, f"{page.url}#part", f"{page.url}/other"])
+
+    assert list(times) == [page.url, f"{page.url}#part"]

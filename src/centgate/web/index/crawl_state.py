@@ -404,13 +404,14 @@ def find_reading_times(folder: Path, urls: Sequence[str]) -> dict[str, float]:
     A page that had not changed keeps the time of its text in the index; readings that are not committed do
     not count.
     """
-    keys = {key: url for url in urls if (key := page_key(url))}
+    keys = {url: key for url in urls if (key := page_key(url))}
     marks = ", ".join("?" * len(keys))
     statement = (
         f"select key, fetched from page where key in ({marks}) and status = 'indexed' "
         "and next_due is null and fetched is not null"
     )
-    return {keys[key]: fetched for key, fetched in _read_rows(folder, statement, *keys)}
+    times = dict(_read_rows(folder, statement, *keys.values()))
+    return {url: times[key] for url, key in keys.items() if key in times}
 
 
 def _read_rows(folder: Path, statement: str, *values: str) -> list[Any]:
