@@ -20,7 +20,7 @@ END_SECONDS = 4.0
 GRACE_SECONDS = 5.0
 """Time for a page to close after its own time is over."""
 MEGABYTES = 2048
-"""Maximum private memory of all processes of a browser and its host."""
+"""Megabytes that all processes of a browser and its host may use, private and shared, without files."""
 MAX_LINE = 64 * 1024
 MAX_PAGE = 4 << 20
 _ENVIRONMENT_VARIABLES = ("PATH", "LANG", "TZ")
@@ -242,7 +242,7 @@ def _describe_start_failure(message: str) -> str:
 
 
 def _measure_kilobytes(groups: Collection[int]) -> int:
-    """Return the private and shared memory of process groups, in kilobytes."""
+    """Return the private and shared memory of process groups, without files, in kilobytes."""
     return sum(
         _read_memory(each) for each in Path("/proc").glob("[0-9]*") if _read_process_group(each) in groups
     )

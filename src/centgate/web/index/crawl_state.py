@@ -72,7 +72,6 @@ class SiteStatus:
     """Time of the end of its last crawl, in seconds since 1970."""
     message: str | None
     """What went wrong, as a sentence: the site could not be mapped, or its crawl ended early."""
-    """Why the last crawl ended early, as a sentence."""
     counts: dict[str, int]
     """Number of pages by status."""
     oldest: float | None
