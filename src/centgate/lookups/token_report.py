@@ -409,7 +409,9 @@ def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
 
 def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["failed"]:
     """Return why no trade was simulated, by the first simulation that covers the chain."""
-    reasons = (evidence.no_simulation_reason, evidence.no_own_simulation_reason)
+    own = evidence.no_own_simulation_reason
+    shown: MissingReason | None = "no_pair" if own == "no_contract" else own
+    reasons = (evidence.no_simulation_reason, shown)
     covered = next((each for each in reasons if each and each != "chain_not_covered"), None)
     return covered or evidence.no_simulation_reason or "failed"
 
