@@ -1332,7 +1332,8 @@ async def test_called_slots_of_failed_call_are_unknown(upstreams: FakeUpstreams,
     def fail(request: dict[str, Any]) -> tuple[int, Any] | None:
         if request["method"] != LIST_METHOD:
             return None
-        listed: Any = {"accessList": [{"address": TOKEN_ADDRESS, "storageKeys": []}], "error": "out of gas"}
+        entry: dict[str, Any] = {"address": TOKEN_ADDRESS, "storageKeys": []}
+        listed: Any = {"accessList": [entry], "error": "out of gas"}
         return 200, {"jsonrpc": "2.0", "id": request["id"], "result": listed}
 
     async with open_rpc(tmp_path, start_proxy(upstreams, "node", node, fail)) as rpc:

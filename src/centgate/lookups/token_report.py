@@ -411,9 +411,10 @@ def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["
     """Return why no trade was simulated, by the first simulation that covers the chain."""
     own = evidence.no_own_simulation_reason
     shown: MissingReason | None = "no_pair" if own == "no_contract" else own
-    reasons = (evidence.no_simulation_reason, shown)
-    covered = next((each for each in reasons if each and each != "chain_not_covered"), None)
-    return covered or evidence.no_simulation_reason or "failed"
+    for reason in (evidence.no_simulation_reason, shown):
+        if reason and reason != "chain_not_covered":
+            return reason
+    return evidence.no_simulation_reason or "failed"
 
 
 def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:
