@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from buyers_shell import Shell, private_key_of
 from fake_node import answer_at, serve_node
@@ -38,6 +39,8 @@ from centgate.client import (
     Unresolved,
     Wallet,
 )
+from centgate.client.errors import LedgerUnwritable
+from centgate.client.node import release_unused_payments
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.signing.assets import USDC
 
@@ -247,6 +250,16 @@ async def test_balance_is_read_from_owners_node(shop: OpenClient, hostile: Hosti
     assert balance.address == BUYER_ACCOUNTS[0].address
 
 
+@pytest.mark.parametrize("rest", ["/v3/secret", ":secret/", ":1/secret"], ids=["path", "port", "down"])
+async def test_error_of_node_does_not_show_its_key(shop: OpenClient, hostile: HostileApi, rest: str) -> None:
+    url = hostile.url if rest.startswith("/") else "http://127.0.0.1"
+    with pytest.raises(BuyerError, match="node") as error:
+        await shop(hostile.url, rpc=url + rest).balance()
+
+    assert "secret" not in str(error.value)
+    assert "node's URL is invalid" in str(error.value) or "the node http://127.0.0.1:" in str(error.value)
+
+
 async def test_without_node_or_wallet_there_is_no_balance(shop: OpenClient, hostile: HostileApi) -> None:
     with pytest.raises(NoNode, match="CENTGATE_WALLET_RPC"):
         await shop(hostile.url).balance()
@@ -277,6 +290,27 @@ async def test_only_owners_node_returns_amount_to_cap(
 
     assert client.spent.total == Decimal(total)
     assert len(states.used if used else states.unused) == 1
+
+
+@EXTENDED
+async def test_release_waits_for_ledger_without_blocking(tmp_path: Path) -> None:
+    path, ticks = tmp_path / "ledger.jsonl", 0
+
+    async def count_ticks() -> None:
+        nonlocal ticks
+        while True:
+            await anyio.sleep(0.01)
+            ticks += 1
+
+    with serve_node(answer_at(0, used=False)) as url, Ledger(path).entry() as entry:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(count_ticks)
+            with pytest.raises(LedgerUnwritable):
+                await release_unused_payments(Ledger(path, patience=0.5), "0x", url)
+            tasks.cancel_scope.cancel()
+        assert entry.records() == []
+
+    assert ticks > 5
 
 
 @EXTENDED

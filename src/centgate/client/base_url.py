@@ -32,6 +32,18 @@ def parse_origin(api: str) -> str:
     return origin
 
 
+def show_origin(url: str) -> str:
+    """Return scheme, host and port of a URL, whose rest may hold a key; empty if it has none."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if not host:
+        return ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}" + (f":{port}" if port else "")
+
+
 def require_private_or_tls(origin: str, allowed: frozenset[str]) -> None:
     """Raise AddressRefused for a public host without TLS, unless the host is in `allowed`."""
     parts = urlsplit(origin)

@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from centgate import jsonrpc
+from centgate.client.base_url import show_origin
 from centgate.client.errors import Drift, Unreachable
-from centgate.client.ledger import Ledger, LedgerRecord
+from centgate.client.ledger import Ledger, LedgerRecord, LockedLedger
 from centgate.client.payment import Payment
 from centgate.client.transport import Transport, TransportError
 from centgate.signing.assets import USDC, Asset
@@ -54,6 +55,8 @@ class Node:
 
     def __init__(self, rpc: str) -> None:
         self.rpc = rpc
+        self.name = f"the node {show_origin(rpc)}".rstrip()
+        """Name for messages: the rest of its URL may hold a key."""
         self._transport = Transport(connect_timeout=NODE_TIMEOUT)
 
     async def call(self, method: str, params: list[Any]) -> Any:
@@ -62,9 +65,9 @@ class Node:
         try:
             response = await self._transport.send(self.rpc, body, timeout=NODE_TIMEOUT)
         except TransportError as error:
-            raise Unreachable(f"the node {self.rpc} {error}") from error
+            raise Unreachable(f"{self.name} {error}") from error
         if response.status != 200:
-            raise Drift(f"{self.rpc} returned {response.status}. Is this the URL of an Ethereum node?")
+            raise Drift(f"{self.name} returned {response.status}. Is this the URL of an Ethereum node?")
         return jsonrpc.decode_result(response.body)
 
     async def read_network(self) -> str:
@@ -98,7 +101,7 @@ class Node:
         data = AUTHORIZATION_STATE_SELECTOR + encode_word(payment.payer) + encode_word(payment.nonce)
         state = str(await self.call("eth_call", [{"to": payment.asset, "data": data}, block]))
         if parse_number(state) not in (0, 1) or len(state) != len("0x") + 64:
-            raise Drift(f"{self.rpc} returned no valid state of the nonce {payment.nonce}")
+            raise Drift(f"{self.name} returned no valid state of the nonce {payment.nonce}")
         return bool(parse_number(state))
 
     async def aclose(self) -> None:
@@ -117,10 +120,11 @@ async def open_node(rpc: str) -> AsyncGenerator[Node]:
     node = Node(rpc)
     try:
         yield node
-    except InvalidURL as error:
-        raise Unreachable(f"the node URL {rpc} is invalid: {error}") from error
+    except InvalidURL:
+        # its message may repeat a part of the URL
+        raise Unreachable("the node's URL is invalid; a valid one is https://node.example/path") from None
     except (ValueError, TypeError, KeyError) as error:
-        raise Drift(f"{rpc} does not respond like an Ethereum node") from error
+        raise Drift(f"{node.name} does not respond like an Ethereum node") from error
     finally:
         await node.aclose()
 
@@ -130,7 +134,8 @@ async def release_unused_payments(ledger: Ledger, payer: str, rpc: str) -> Nonce
 
     Only this returns an amount to a cap: what an API says of a payment does not.
     """
-    expired = _find_expired(ledger, payer)
+    with await ledger.async_entry() as entry:
+        expired = _find_expired(entry, payer)
     async with open_node(rpc) as node:
         states = await node.read_nonces(expired)
     with await ledger.async_entry() as entry:
@@ -140,15 +145,13 @@ async def release_unused_payments(ledger: Ledger, payer: str, rpc: str) -> Nonce
     return states
 
 
-def _find_expired(ledger: Ledger, payer: str) -> list[Payment]:
+def _find_expired(entry: LockedLedger, payer: str) -> list[Payment]:
     """Return the payments that count although they have expired, unless a receipt says that they moved."""
-    with ledger.entry() as entry:
-        counted = entry.counted_nonces(payer)
-        latest = latest_records(entry.records())
+    counted = entry.counted_nonces(payer)
     latest_end = time.time() - EXPIRY_MARGIN
     return [
         each.payment
-        for each in latest
+        for each in latest_records(entry.records())
         if each.payment.nonce in counted and each.money != "moved" and each.payment.valid_before < latest_end
     ]
 
