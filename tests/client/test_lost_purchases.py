@@ -162,6 +162,14 @@ async def test_payment_for_body_is_redeemed(shop: OpenClient, hostile: HostileAp
     assert hostile.requests[-1].path == f"/payments/{second}"
 
 
+@pytest.mark.parametrize("amount", ["abc", "1.5", "-1", "", "9" * 79])
+async def test_invalid_amount_is_clients_error(shop: OpenClient, hostile: HostileApi, amount: str) -> None:
+    hostile.shown_payment = build_payment("0x" + "12" * 32, amount=amount)
+
+    with pytest.raises(Drift, match="payments in an unknown format"):
+        await shop(hostile.url, ledger=Ledger()).redeem(TRANSACTION, {"n": 1})
+
+
 async def test_none_of_unknown_payments_is_redeemed(shop: OpenClient, hostile: HostileApi) -> None:
     await sign_undelivered(shop(hostile.url), hostile, {"n": 1}, {"n": 2})
 

@@ -17,6 +17,8 @@ NextStep = Literal["read_answer", "redeem", "wait", "pay_again", "await_refund",
 """What the wallet's owner can do about a payment."""
 
 _Text = Annotated[str, Field(max_length=400)]
+_BaseUnits = Annotated[str, Field(pattern=r"^[0-9]{1,78}$")]
+"""At most 78 digits, as the largest number of 256 bits."""
 
 
 class PaymentRefund(ApiModel):
@@ -35,7 +37,7 @@ class WalletPayment(ApiModel):
     network: _Text = Field(description="The network, as CAIP-2.")
     asset: _Text = Field(description="The token's contract.")
     nonce: _Text = Field(description="The payment's nonce; it can be used in place of the transaction.")
-    amount: _Text = Field(description="In the token's base units.")
+    amount: _BaseUnits = Field(description="In the token's base units.")
     pay_to: _Text = Field(description="Who was paid.")
     service: _Text = Field(description="Slug of the service that was paid for.")
     state: Literal["unused", "in_flight", "settled", "delivered", "refused"] = Field(
