@@ -16,7 +16,11 @@ __all__ = ["wheel"]  # its fixture
 
 pytestmark = pytest.mark.extended
 
-SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("topic", "slug", "client")},
+    "required": ["topic"],
+}
 LANGCHAIN = """
 import asyncio, json, os
 from decimal import Decimal
@@ -24,15 +28,16 @@ from centgate.client import AsyncCentgate, Caps, Centgate, Wallet
 from centgate.client.adapters.langchain_tools import build_async_tools, build_tools
 
 url, wallet = os.environ["URL"], Wallet.from_key(os.environ["KEY"])
-told = []
+told, names = [], {"slug": "s", "client": "c"}  # also names of parameters
 with Centgate(url, wallet, caps=Caps(total=Decimal("0.01"))) as client:
     (tool,) = build_tools(client)
-    told += [tool.name, tool.description, tool.args, tool.invoke({"topic": "a"}), tool.invoke({"topic": "b"})]
+    told += [tool.name, tool.description, tool.args, tool.invoke({"topic": "a", **names})]
+    told += [tool.invoke({"topic": "b"})]
 
 async def main():
     async with AsyncCentgate(url, wallet) as client:
         (tool,) = await build_async_tools(client)
-        told.append(await tool.ainvoke({"topic": "c"}))
+        told.append(await tool.ainvoke({"topic": "c", **names}))
         told.append(await tool.ainvoke({"topic": "wrong"}))
 
 asyncio.run(main())
@@ -58,7 +63,7 @@ def model(messages, info):
         told.append([last.part_kind, last.content])
     if (topic := next(TOPICS, None)) is None:
         return ModelResponse(parts=[TextPart("done")])
-    return ModelResponse(parts=[ToolCallPart(tool.name, {"topic": topic})])
+    return ModelResponse(parts=[ToolCallPart(tool.name, {"topic": topic, "slug": "s", "client": "c"})])
 
 async def main():
     wallet = Wallet.from_key(os.environ["KEY"])
@@ -111,7 +116,7 @@ def test_langchain_buys_by_tools(api: HostileApi, wheel: Path, tmp_path: Path) -
 
 
 def test_pydantic_ai_buys_by_tools(api: HostileApi, wheel: Path, tmp_path: Path) -> None:
-    api.refused_bodies[b'{"topic":"wrong"}'] = WRONG
+    api.refused_bodies[b'{"client":"c","slug":"s","topic":"wrong"}'] = WRONG
 
     wrong, first, second, output = run_program(PYDANTIC_AI, wheel, tmp_path / "venv", "pydantic-ai", api.url)
 

@@ -39,7 +39,7 @@ def _build_tool(function: dict[str, Any], **calls: Any) -> StructuredTool:
     )
 
 
-def _call(client: Centgate, slug: str, **body: Any) -> dict[str, Any]:
+def _call(client: Centgate, slug: str, /, **body: Any) -> dict[str, Any]:
     try:
         return render_answer(client.call(slug, body))
     except WRONG_INPUT as error:
@@ -48,7 +48,7 @@ def _call(client: Centgate, slug: str, **body: Any) -> dict[str, Any]:
         return render_error(error)
 
 
-async def _call_async(client: AsyncCentgate, slug: str, **body: Any) -> dict[str, Any]:
+async def _call_async(client: AsyncCentgate, slug: str, /, **body: Any) -> dict[str, Any]:
     try:
         return render_answer(await client.call(slug, body))
     except WRONG_INPUT as error:

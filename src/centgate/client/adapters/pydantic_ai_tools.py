@@ -30,7 +30,7 @@ async def build_tools(client: AsyncCentgate) -> list[Tool[Any]]:
     ]
 
 
-async def _call(client: AsyncCentgate, slug: str, **body: Any) -> dict[str, Any]:
+async def _call(client: AsyncCentgate, slug: str, /, **body: Any) -> dict[str, Any]:
     try:
         return render_answer(await client.call(slug, body))
     except WRONG_INPUT as error:
