@@ -53,8 +53,8 @@ class BaseClient(ABC):
         """Create a client; this sends nothing.
 
         `networks` are the networks it may pay on (CAIP-2) and replace those of `allowed`; the default is
-        test networks only. If an API accepts several, `preferred_network` is paid on, else the
-        cheapest, and of equal ones the API's first.
+        test networks only. If an API accepts several, `preferred_network` is paid on, else the cheapest, and
+        of equal ones the API's first; terms that are settled after the work come before upfront ones.
         `payee` is the only address it pays, or has the only ones by network; without one it pays the address
         that the API named first, as recorded in the ledger. The ledger also counts towards the total cap.
         Without a `ledger` both records last as long as this object. `watch` receives progress messages. `rpc`

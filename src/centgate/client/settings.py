@@ -82,7 +82,8 @@ class BuyerSettings(BaseSettings):
     preferred_network: str | None = Field(
         default=None,
         description="Network (CAIP-2) to pay on if an API accepts several and it may be paid on. Unless "
-        "set, the cheapest that may be paid on, and of equal ones the API's first.",
+        "set, the cheapest that may be paid on, and of equal ones the API's first; terms that are settled "
+        "after the work come before terms that are paid upfront, at any price.",
     )
     payee: str | None = Field(
         default=None,
