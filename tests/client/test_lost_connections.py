@@ -630,3 +630,18 @@ async def test_charged_payment_that_buys_nothing_is_unanswered_in_ledger(
 
     assert (last.event, last.money) == ("unanswered", "moved")
     assert receipts_json(ledger.records())[0]["state"] == "unanswered"
+
+
+async def test_receipt_names_service_whatever_its_path(shop: OpenClient, hostile: HostileApi) -> None:
+    ledger = Ledger()
+    await shop(hostile.url, ledger=ledger).call(SLUG, {})
+    record = ledger.records()[-1]
+    moved = record.payment.model_copy(update={"path": "/v2/facts"})
+    older = record.payment.model_copy(update={"service": ""})
+
+    slugs = [
+        receipts_json([record.model_copy(update={"payment": payment})])[0]["service"]
+        for payment in (moved, older)
+    ]
+
+    assert slugs == [SLUG, SLUG]

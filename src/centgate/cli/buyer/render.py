@@ -152,8 +152,8 @@ def _payment_lines(record: LedgerRecord) -> Iterator[RenderableType]:
 
 
 def _slug_of(record: LedgerRecord) -> str:
-    """Return the slug of a path: `/services/crawler/map` becomes `crawler-map`."""
-    return record.payment.path.removeprefix("/services/").replace("/", "-")
+    """Return the slug of a payment's service; older records have only its path, `/services/crawler/map`."""
+    return record.payment.service or record.payment.path.removeprefix("/services/").replace("/", "-")
 
 
 def _provider_statuses(answer: Answer, now: datetime) -> Iterator[Text]:
