@@ -179,7 +179,7 @@ class _SettlementHeader(StrictModel):
 
 
 def parse_error(response: HttpResponse) -> ErrorResponse:
-    """Parse an error response; an unreadable body gives a Failure without a code."""
+    """Parse an error response; an unreadable body gives an ErrorResponse without a code."""
     try:
         envelope = _ErrorEnvelope.model_validate(_parse_json(response))
     except ValueError:

@@ -83,7 +83,7 @@ def create_site_app(
     operator_files: Sequence[WellKnownFile] = (),
     interval: float = REFRESH_INTERVAL,
 ) -> Starlette:
-    """Return the website as an ASGI application; `own` are the operator's files under `/.well-known/`."""
+    """Return the website as an ASGI application; `operator_files` are those under `/.well-known/`."""
     window = SiteState(api, deployment, operator_files)
 
     async def endpoint(request: Request) -> Response:

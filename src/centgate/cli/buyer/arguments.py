@@ -65,7 +65,7 @@ def parse_pairs(pairs: Iterable[str], schema: Schema) -> dict[str, Any]:
 
 
 def require_keys(body: Mapping[str, Any], schema: Schema) -> None:
-    """Raise BadArguments if required keys are missing, with every such key."""
+    """Raise InvalidArguments if required keys are missing, with every such key."""
     missing = [name for name in schema.required if name not in body]
     if missing:
         raise InvalidArguments(

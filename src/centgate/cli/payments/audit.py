@@ -79,7 +79,7 @@ class AuditPeriod:
         return since, until
 
     def check(self) -> None:
-        """Raise BadArgument for options that exclude each other."""
+        """Raise InvalidArgument for options that exclude each other."""
         has_times = self.since is not None or self.until is not None
         if self.resume and (has_times or self.has_blocks):
             raise InvalidArgument("--resume starts where the last audit ended: omit the period")

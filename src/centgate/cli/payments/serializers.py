@@ -35,7 +35,7 @@ def format_dollars_cell(amount: int, network: str) -> str:
 
 
 def payment_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
-    """Return a payment with all COLUMNS."""
+    """Return a payment with all PAYMENT_COLUMNS."""
     is_owed = record.state == "settled" and not record.refund
     return {
         "time": format_iso(record.created_at),
@@ -66,13 +66,13 @@ def payment_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
 
 
 def refund_entry(record: PaymentRecord, view: ViewSettings) -> ExportEntry:
-    """Return a payment to be refunded with all OWED columns."""
+    """Return a payment to be refunded with all REFUND_COLUMNS."""
     since = record.settled_at or record.updated_at
     return {**payment_entry(record, view), "ageSeconds": max(0, int(view.now - since))}
 
 
 def daily_entry(line: DailyTotals) -> ExportEntry:
-    """Return a line of the summary with all DAILY columns; the day of a total is None."""
+    """Return a line of the summary with all DAILY_COLUMNS; the day of a total is None."""
     figures: dict[str, int] = asdict(line.figures)
     return {
         "day": None if line.day is None else format_iso(line.day * DAY_SECONDS)[:10],
