@@ -253,6 +253,17 @@ async def test_unusable_sqlite_file_is_reported(settings: Settings, tmp_path: Pa
     assert not (tmp_path / "new.db").exists()
 
 
+@pytest.mark.parametrize("name", ["a#b.db", "a?b.db", "a%20b.db"])
+async def test_sqlite_file_with_marks_of_urls_is_checked(
+    settings: Settings, tmp_path: Path, name: str
+) -> None:
+    await migrate_database(f"sqlite:///{tmp_path / name}")
+
+    state, what, _ = await check_database(settings, f"sqlite:///{tmp_path / name}")
+
+    assert (state in ("ok", "warning"), "is not writable" in what) == (True, False), what
+
+
 async def test_usable_cache_passes_and_full_one_is_reported(settings: Settings, redis: Redis) -> None:
     shared = with_changes(settings, cache_url=redis.url)
     right = await run_check(shared, "cache")

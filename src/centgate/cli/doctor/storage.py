@@ -231,7 +231,7 @@ def _check_file(path: Path) -> Finding:
         return ok(f"{path} will be created by the first start")
     try:
         with closing(
-            sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None, timeout=3)
+            sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=3)
         ) as db:
             has_table = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
             row = db.execute("SELECT version_num FROM alembic_version").fetchone() if has_table else None
