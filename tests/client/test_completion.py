@@ -7,9 +7,11 @@ import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from buyers_shell import Shell
+from hostile import HostileApi, PlannedResponse
 
 from centgate.server import run_in_thread
 from centgate.settings import Settings
@@ -86,12 +88,31 @@ def test_without_api_and_copy_nothing_is_offered(shell: Shell) -> None:
     assert complete(shell, "call", "t", times=1, CENTGATE_API_URL=NOBODY) == []
 
 
-def test_damaged_copy_offers_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["{", "[]", "3", "null", "[" * 10_000])
+def test_damaged_copy_offers_nothing(tmp_path: Path, content: str) -> None:
     copy = tmp_path / "cache" / "centgate" / "catalog" / "http%3A%2F%2F127.0.0.1%3A1" / "services.json"
     copy.parent.mkdir(parents=True)
-    copy.write_text("{")
+    copy.write_text(content)
 
     assert complete(Shell(tmp_path, {"CENTGATE_API_URL": NOBODY}), "call", "t", times=1) == []
+
+
+@pytest.mark.parametrize(
+    ("services", "offers"),
+    [
+        ([{"slug": "token-risk"}], ["token-risk"]),
+        ([{"slug": "token-risk", "summary": 3}, {"slug": None}, {}], ["token-risk"]),
+        ([1, 2], []),
+        (None, []),
+    ],
+)
+def test_unexpected_catalogue_is_no_traceback(
+    hostile: HostileApi, tmp_path: Path, services: Any, offers: list[str]
+) -> None:
+    hostile.catalogue = PlannedResponse(200, {"services": services})
+    shell = Shell(tmp_path, {"CENTGATE_API_URL": hostile.url})
+
+    assert complete(shell, "call", "t", times=5 if offers else 1) == offers
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

@@ -19,6 +19,7 @@ from centgate.cli.buyer.arguments import match_key
 from centgate.client.base_url import parse_origin
 from centgate.client.errors import BuyerError
 from centgate.client.settings import BuyerSettings
+from centgate.coercion import as_list, as_text, get_path
 from centgate.json_schema import InvalidSchema, Schema, parse_schema
 
 FETCH_TIMEOUT = 1.0
@@ -39,7 +40,10 @@ def api_origin(api: str | None) -> str:
 
 def complete_slug(api: str, incomplete: str) -> list[Completion]:
     """Complete a service slug."""
-    offers = [(each["slug"], each["summary"]) for each in _load_catalog(api, "services").get("services", [])]
+    offers = [
+        (as_text(get_path(each, "slug")) or "", as_text(get_path(each, "summary")) or "")
+        for each in as_list(_load_catalog(api, "services").get("services"))
+    ]
     return _sanitize(offer for offer in offers if offer[0].startswith(incomplete))
 
 
@@ -96,7 +100,7 @@ def _load_catalog(api: str, path: str) -> dict[str, Any]:
         content = _fetch_json(f"{api}/{path}")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         with suppress(OSError, ValueError):
-            return cast(dict[str, Any], json.loads(cache_file.read_bytes()))
+            return _parse_object(cache_file.read_bytes())
         return {}
     with suppress(OSError):
         _write_cache(cache_file, content)
@@ -111,9 +115,17 @@ def _fetch_json(url: str) -> dict[str, Any]:
             content += chunk
             if time.monotonic() > deadline or len(content) > MAX_RESPONSE_BYTES:
                 raise ValueError(f"{url} takes too long")
-    parsed: Any = json.loads(content)
+    return _parse_object(content)
+
+
+def _parse_object(content: bytes) -> dict[str, Any]:
+    """Parse a JSON object. Raises ValueError."""
+    try:
+        parsed: Any = json.loads(content)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deep") from None
     if not isinstance(parsed, dict):
-        raise ValueError(f"{url} is not a catalogue")
+        raise ValueError("the JSON is not an object")
     return cast(dict[str, Any], parsed)
 
 
