@@ -228,6 +228,24 @@ def test_key_is_never_written(shell: Shell, tmp_path: Path) -> None:
     assert "CENTGATE_WALLET_KEY is not written" in done.stderr
 
 
+def test_preferred_network_is_written(shell: Shell, tmp_path: Path) -> None:
+    shell("mcp", "install", "--for", "cursor", "--yes", CENTGATE_PREFERRED_NETWORK="eip155:84532")
+
+    assert read_entry(tmp_path / PLACES["cursor"])["env"] == {"CENTGATE_PREFERRED_NETWORK": "eip155:84532"}
+
+
+@pytest.mark.parametrize("user", ["", "ann@", "ann:secret@"])
+def test_only_proxy_without_password_is_written(shell: Shell, tmp_path: Path, user: str) -> None:
+    proxy = f"http://{user}127.0.0.1:3128"
+
+    done = shell("mcp", "install", "--for", "cursor", "--yes", CENTGATE_PROXY=proxy)
+
+    entry = read_entry(tmp_path / PLACES["cursor"])
+    assert entry.get("env", {}) == ({} if user else {"CENTGATE_PROXY": proxy})
+    assert ("CENTGATE_PROXY is not written" in done.stderr) is bool(user)
+    assert "secret" not in done.stdout + done.stderr
+
+
 def test_key_in_place_of_its_file_is_refused(shell: Shell, tmp_path: Path) -> None:
     key = "0x" + "12" * 32
 

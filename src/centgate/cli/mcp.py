@@ -61,8 +61,8 @@ def install(
     """Add the server to the configuration of Claude Code, Claude Desktop, Cursor, VS Code or Codex.
 
     `claude` is Claude Code; with `--file .mcp.json`, the server is for one of its projects. Shows the change
-    first, and writes it once you confirm. Caps and the path of the wallet are taken from the environment; a
-    key never is.
+    first, and writes it once you confirm. Caps, networks, the payee, the proxy and the paths of wallet and
+    ledger are taken from the environment; a key and a proxy's password never are.
     """
     from centgate.cli import mcp_install
 

@@ -41,6 +41,7 @@ _PASSED_ON = (
     "CAP_TOTAL",
     "CAP_PER_HOUR",
     "CAP_PER_DAY",
+    "PREFERRED_NETWORK",
     "PAYEE",
     "PROXY",
 )
@@ -137,6 +138,12 @@ def _build_entry(api: str | None, networks: tuple[str, ...]) -> ServerEntry:
     chosen = [word for network in settings.networks for word in ("--network", network)]
     names = (f"CENTGATE_{name}" for name in (*_FILES, *_PASSED_ON))
     env = {name: value for name in names if (value := os.environ.get(name))}
+    if "@" in env.get("CENTGATE_PROXY", ""):
+        del env["CENTGATE_PROXY"]
+        print_message(
+            "CENTGATE_PROXY is not written into a configuration, because it holds a user or a password: give "
+            "it to the server yourself if it needs the proxy"
+        )
     # a program starts the server in a folder of its own choosing
     for name in env.keys() & {f"CENTGATE_{name}" for name in _FILES}:
         env[name] = str(Path(env[name]).expanduser().absolute())
