@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 from buyer import ApiFactory, Buyer, decode_header, pay, sign_payload, sign_payment
 from cdp_facilitator import (
@@ -19,6 +20,8 @@ from cdp_facilitator import (
     cdp_verify_rejection,
     open_cdp_facilitator,
 )
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from facilitators import Reply, build_settings
 from jsonschema import validate
 
@@ -105,6 +108,24 @@ def test_cdp_facilitator_settles_payment_of_api(
     assert response.status_code == 200
     assert decode_header(response.headers["PAYMENT-RESPONSE"])["success"] is True
     assert (sum(cdp.moved.values()), cdp.settle_calls, cdp.unauthorized) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("curve", [ec.SECP384R1(), ec.SECP256K1()], ids=lambda curve: curve.name)
+def test_key_on_another_curve_is_refused(curve: ec.EllipticCurve) -> None:
+    key = ec.generate_private_key(curve)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+    with pytest.raises(ValueError, match="nor an EC key on P-256 as PEM"):
+        create_cdp_token(KEY_ID, pem, "POST", "https://cdp.example/settle")
+
+
+def test_key_on_p256_signs() -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+    token = create_cdp_token(KEY_ID, pem, "POST", "https://cdp.example/settle")
+
+    assert jwt.decode(token, key.public_key(), algorithms=["ES256"])["sub"] == KEY_ID
 
 
 def test_token_for_another_path_is_unauthorized(cdp: CdpFacilitator, body: dict[str, Any]) -> None:

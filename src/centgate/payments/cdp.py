@@ -11,7 +11,7 @@ import time
 from urllib.parse import urlsplit
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -44,7 +44,7 @@ def _parse_private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateK
             key = load_pem_private_key(secret.replace("\\n", "\n").encode(), password=None)
         except (ValueError, TypeError) as error:
             raise ValueError("CENTGATE_CDP_API_KEY_SECRET is not a readable PEM key") from error
-        if isinstance(key, EllipticCurvePrivateKey):
+        if isinstance(key, EllipticCurvePrivateKey) and isinstance(key.curve, SECP256R1):
             return key
     else:
         try:
@@ -53,4 +53,6 @@ def _parse_private_key(secret: str) -> Ed25519PrivateKey | EllipticCurvePrivateK
             raise ValueError("CENTGATE_CDP_API_KEY_SECRET is neither base64 nor PEM") from error
         if len(raw) == 64:  # seed and public key
             return Ed25519PrivateKey.from_private_bytes(raw[:32])
-    raise ValueError("CENTGATE_CDP_API_KEY_SECRET is neither an Ed25519 key in base64 nor an EC key as PEM")
+    raise ValueError(
+        "CENTGATE_CDP_API_KEY_SECRET is neither an Ed25519 key in base64 nor an EC key on P-256 as PEM"
+    )

@@ -66,7 +66,7 @@ class FacilitatorSettings(TermsSettings):
     )
     cdp_api_key_secret: SecretStr | None = Field(
         default=None,
-        description="Coinbase Developer Platform: the key's secret, Ed25519 in base64 or EC as PEM.",
+        description="Coinbase Developer Platform: the key's secret, Ed25519 in base64 or EC (P-256) as PEM.",
     )
     facilitator_fallback_url: str | None = Field(
         default=None,
