@@ -110,7 +110,7 @@ def buy_answers(api: str, chain: DevChain) -> None:
 
 def log_in(page: Page, console: ServedConsole) -> None:
     """Log in to the console by a new one-time link."""
-    console.console.print_link(renew=True)
+    console.console.print_link()
     page.goto(console.link)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{console.url}/")

@@ -53,7 +53,7 @@ class ServedConsole:
 
     def log_in(self) -> Operator:
         """Return a browser that is logged in by a new link."""
-        self.console.print_link(renew=True)
+        self.console.print_link()
         operator = self.open_browser()
         assert operator.log_in_by_link(self.link).status_code == 303
         return operator

@@ -63,7 +63,7 @@ def insert_in_thread(settings: Settings, rows: list[dict[str, object]]) -> None:
 def log_in(context: BrowserContext, served: ServedConsole) -> Page:
     """Open a tab and log in by a new link."""
     page = context.new_page()
-    served.console.print_link(renew=True)
+    served.console.print_link()
     page.goto(served.link)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(f"{served.url}/")

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
-from console_session import PAGES, PASSWORD, PASSWORD_HASH, ServedConsole, find_token, serve_console
+from console_session import (
+    PAGES,
+    PASSWORD,
+    PASSWORD_HASH,
+    Operator,
+    ServedConsole,
+    find_token,
+    serve_console,
+)
 
 from centgate.console.console import LOGINS_PER_MINUTE
 from centgate.console.passwords import hash_password, is_password_correct
@@ -59,15 +68,50 @@ def test_link_expires() -> None:
     assert not link.use(link.token)
 
 
-def test_new_link_voids_old_one(console: ServedConsole) -> None:
-    old, visitor = console.link, console.open_browser()
+def ask_for_link(visitor: Operator) -> httpx.Response:
+    """Press the button for a new link."""
     token = find_token(visitor.get("/login").text)
+    return visitor.http.post("/login", data={"token": token, "new_link": "yes"})
 
-    visitor.http.post("/login", data={"token": token, "new_link": "yes"})
+
+def find_message(answer: httpx.Response) -> str:
+    """Return the message of the login page."""
+    return answer.text.partition('role="alert">')[2].partition("</p>")[0]
+
+
+def test_visitor_cannot_void_link(console: ServedConsole) -> None:
+    link, lines, visitor = console.link, len(console.lines), console.open_browser()
+
+    answer = ask_for_link(visitor)
+
+    assert len(console.lines) == lines
+    assert "a new one was printed there if" in find_message(answer)
+    assert visitor.log_in_by_link(link).status_code == 303
+
+
+def test_new_link_follows_used_one(console: ServedConsole) -> None:
+    old, visitor = console.link, console.open_browser()
+    before = find_message(ask_for_link(visitor))
+    console.open_browser().log_in_by_link(old)
+
+    after = find_message(ask_for_link(visitor))
 
     assert console.link != old
+    assert after == before  # a visitor is not told whether the operator logged in
     assert visitor.log_in_by_link(old).status_code == 403
     assert visitor.log_in_by_link(console.link).status_code == 303
+
+
+def test_new_link_follows_expired_one(console_settings: Settings) -> None:
+    clock = FakeClock()
+    with serve_console(console_settings, clock) as served:
+        old, visitor = served.link, served.open_browser()
+        clock.now += LINK_SECONDS
+
+        ask_for_link(visitor)
+
+        assert served.link != old
+        assert visitor.log_in_by_link(served.link).status_code == 303
 
 
 @pytest.mark.extended

@@ -102,9 +102,9 @@ class Console:
         """True if browsers reach the console by https."""
         return self.base_url.startswith("https:")
 
-    def print_link(self, *, renew: bool = False) -> None:
-        """Print the one-time link; `renew` replaces the one before, which becomes void."""
-        if renew:
+    def print_link(self) -> None:
+        """Print the one-time link; if it was used or has expired, a new one replaces it."""
+        if not self.link.is_valid:
             self.link = OneTimeLink(self.clock)
         self.print_line(f"console {self.base_url}/login?token={self.link.token}")
 

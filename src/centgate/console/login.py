@@ -88,12 +88,20 @@ async def _is_valid(console: Console, form: Mapping[str, str]) -> bool:
 
 
 def _print_new_link(console: Console, request: Request, client: str) -> Response:
-    """Print another link where the console was started; it counts as an attempt."""
+    """Print another link where the console was started, if the last one cannot be used any more.
+
+    Otherwise any visitor could make the operator's link void. It counts as an attempt, and the answer does
+    not tell which of both is the case.
+    """
     _spend_attempt(console, client)
     message = "This console is opened by its password."
     if console.password_hash is None:
-        console.print_link(renew=True)
-        message = "A new link was printed where the console was started, in its log."
+        if not console.link.is_valid:
+            console.print_link()
+        message = (
+            "The link is where the console was started, in its log; a new one was printed there if the last "
+            "one was used or has expired."
+        )
     return _render_login(console, request, problem=message)
 
 

@@ -85,10 +85,14 @@ class OneTimeLink:
         self._valid_until = clock() + LINK_SECONDS
         self._is_used = False
 
+    @property
+    def is_valid(self) -> bool:
+        """True until it was used or has expired."""
+        return not self._is_used and self._clock() < self._valid_until
+
     def use(self, token: str) -> bool:
         """Return True the first time that it is called with the token, in time."""
-        is_valid = not self._is_used and self._clock() < self._valid_until
-        if not is_valid or not hmac.compare_digest(token.encode(), self.token.encode()):
+        if not self.is_valid or not hmac.compare_digest(token.encode(), self.token.encode()):
             return False
         self._is_used = True
         return True
