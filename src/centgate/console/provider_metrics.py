@@ -108,15 +108,19 @@ class MetricsHistory:
         self._readings.append(reading)
 
     def find_directory_responses(self, service: str) -> Mapping[str, int]:
-        """Return the directory's responses for a service since the server's start: number by status."""
-        return self._readings[-1].directory.get(service, {}) if self._readings else {}
+        """Return the directory's responses for a service since the server's start: number by status.
+
+        There are none while the metrics cannot be read.
+        """
+        return self._readings[-1].directory.get(service, {}) if self._readings and not self.problem else {}
 
     def find_activity(self, provider: str, seconds: float) -> ProviderActivity | None:
-        """Return a provider's figures of the last `seconds`, or since the first reading; None without one.
+        """Return a provider's figures of the last `seconds`, or since the first reading.
 
-        With a single reading the figures are those since the server's start.
+        With a single reading the figures are those since the server's start. None without a reading, and
+        while the metrics cannot be read: the last figures may be old then.
         """
-        if not self._readings:
+        if self.problem or not self._readings:
             return None
         latest = self._readings[-1]
         first = next(each for each in self._readings if each.at >= latest.at - seconds - READ_INTERVAL / 2)
