@@ -158,6 +158,18 @@ def test_payments_are_found(pages: Operator) -> None:
     assert found == FOUND
 
 
+@pytest.mark.parametrize(
+    ("query", "is_said"),
+    [
+        ("q=nothing&state=open", True),
+        ("q=nothing", False),
+        ("q=0x0000000000000000000000000000000000000002&state=open", False),
+    ],
+)
+def test_search_without_filters_says_so(pages: Operator, query: str, is_said: bool) -> None:  # noqa: FBT001
+    assert ("covers all payments" in pages.get(f"/payments?{query}").text) is is_said
+
+
 def test_bad_filter_is_explained(pages: Operator) -> None:
     for query in ("state=lost", "since=yesterday", "after=%00", "after=WzFd"):
         answer = pages.get(f"/payments?{query}")
@@ -282,12 +294,14 @@ def test_providers_page_shows_state_key_and_limit(console_settings: Settings) ->
         metrics.add_reading(read_metrics(0, ok=100, error=0, fast=100, all=100, sum=1, breakers=0))
         metrics.add_reading(read_metrics(60, ok=104, error=6, fast=110, all=110, sum=2, breakers=0))
         known = operator.get("/providers").text
+        metrics.problem = "the server's metrics cannot be read: refused"
+        stopped = operator.get("/providers").text
 
     def find_row(html: str) -> list[str]:
         return list_cells(html.partition("<code>exa</code>")[2].partition("</tr>")[0])
 
     assert "not known: the server publishes no metrics" in unknown
-    assert find_row(unknown)[:2] == ["not known", "not known"]
+    assert find_row(unknown)[:2] == find_row(stopped)[:2] == ["not known", "not known"]
     assert find_row(known) == [
         *("failing", "10", "6", "100 ms", "100 ms", "0", "1 in 2 s", "20", "present", "unstated")
     ]
@@ -303,6 +317,8 @@ centgate_directory_responses_total{service="token-risk",status="success"} 0.0
     console.console.metrics.problem = None
     console.console.metrics.add_reading(MetricsReading(0, *parse_metrics(text)))
     known = operator.get("/directories").text
+    console.console.metrics.problem = "the server's metrics cannot be read: refused"
+    stopped = operator.get("/directories").text
 
     def find_row(html: str, slug: str) -> str:
         found = re.search(rf'<th scope="row">{slug}<br>.*?</tr>', html, re.DOTALL)
@@ -312,6 +328,7 @@ centgate_directory_responses_total{service="token-risk",status="success"} 0.0
     assert "rejected" not in unknown.partition("<table>")[2]
     assert "not known" in find_row(unknown, "token-risk")
     assert "rejected: 2" in find_row(known, "token-risk")
+    assert "not known" in find_row(stopped, "token-risk")
     assert "not known" in find_row(known, "wallet-brief")
 
 
@@ -331,7 +348,9 @@ def test_origin_of_ipv6_address_has_brackets() -> None:
 
 
 def test_unknown_page_is_404(console: ServedConsole) -> None:
-    assert console.log_in().get("/nothing").status_code == 404
+    answer = console.log_in().get("/nothing")
+
+    assert (answer.status_code, "<h1>Not found</h1>" in answer.text) == (404, True)
 
 
 def test_refused_method_names_those_of_its_page(console: ServedConsole) -> None:
@@ -339,6 +358,17 @@ def test_refused_method_names_those_of_its_page(console: ServedConsole) -> None:
 
     assert [each.status_code for each in answers] == [405, 405, 405]
     assert [each.headers["allow"] for each in answers] == ["GET, HEAD", "POST", "GET, HEAD, POST"]
+    assert all("<h1>Method not allowed</h1>" in each.text for each in answers)
+    assert all("does not accept the method PUT." in each.text for each in answers)
+
+
+def test_failure_is_named_so(console: ServedConsole) -> None:
+    operator = console.log_in()
+    console.console.metrics = None  # pyright: ignore[reportAttributeAccessIssue] - a defect
+
+    answer = operator.get("/providers")
+
+    assert (answer.status_code, "<h1>Failure</h1>" in answer.text) == (500, True)
 
 
 def test_totals_are_grouped_by_payer_service_day_and_network(

@@ -44,9 +44,9 @@ def create_console_app(console: Console) -> Starlette:
         routes=_list_routes(console),
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=_allowed_hosts(console))],
         exception_handlers={
-            404: partial(_error_page, console, 404, "There is no such page."),
+            404: partial(_error_page, console, 404, "Not found", "There is no such page."),
             405: partial(_method_not_allowed, console),
-            500: partial(_error_page, console, 500, "The console failed; its log has the reason."),
+            500: partial(_error_page, console, 500, "Failure", "The console failed; its log has the reason."),
         },
         lifespan=partial(_run_background, console),
     )
@@ -104,15 +104,16 @@ def _read_asset(name: str) -> bytes:
 
 
 async def _error_page(
-    console: Console, status: int, detail: str, request: Request, _error: Exception
+    console: Console, status: int, title: str, detail: str, request: Request, _error: Exception
 ) -> Response:
     session = find_session(console, request)
-    return render(console, request, session, "not_found.html.j2", status=status, detail=detail)
+    return render(console, request, session, "failed.html.j2", status=status, title=title, detail=detail)
 
 
 async def _method_not_allowed(console: Console, request: Request, error: Exception) -> Response:
     routes = [each for each in _list_routes(console) if each.matches(request.scope)[0] is not Match.NONE]
-    response = await _error_page(console, 405, "This page cannot be sent to.", request, error)
+    detail = f"This address does not accept the method {request.method}."
+    response = await _error_page(console, 405, "Method not allowed", detail, request, error)
     response.headers["Allow"] = ", ".join(sorted({name for each in routes for name in each.methods or ()}))
     return response
 

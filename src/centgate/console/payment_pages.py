@@ -96,6 +96,7 @@ async def show_payments(console: Console, request: Request, session: ConsoleSess
         status=400 if problem else 200,
         refreshes=not any(inputs.values()) and "after" not in request.query_params,
         inputs=inputs,
+        ignores_filters=_is_reference(inputs["q"]) and any(inputs[name] for name in _FILTERS if name != "q"),
         states=FILTER_STATES,
         services=sorted(console.routes),
         rows=[PaymentRow(each, status_label(each, view), payment_path(each)) for each in records],
@@ -160,14 +161,18 @@ async def _find_payments(
 ) -> tuple[list[PaymentRecord], str | None]:
     """Return the payments of a page, and the cursor of the next one. Raises ValueError for bad inputs."""
     payment_filter = _parse_filter(inputs, view.now)
-    text = inputs["q"]
-    if text and not _ADDRESS.fullmatch(text):
-        return await _find_reference(console, text), None
+    if _is_reference(inputs["q"]):
+        return await _find_reference(console, inputs["q"]), None
     place = decode_cursor(after) if after else None
     unit = partial(list_newest, payment_filter, view.redemption_cutoff, limit=PAGE_ROWS + 1, after=place)
     records = await console.read(unit)
     has_more = len(records) > PAGE_ROWS
     return records[:PAGE_ROWS], encode_cursor(records[PAGE_ROWS - 1].sort_key) if has_more else None
+
+
+def _is_reference(text: str) -> bool:
+    """Return True for the text of a search for one payment, and not for all of a payer."""
+    return bool(text) and not _ADDRESS.fullmatch(text)
 
 
 def _parse_filter(inputs: Mapping[str, str], now: float) -> PaymentFilter:
@@ -202,7 +207,9 @@ async def _render_payment(
     records = await _find_reference(console, reference)
     if not records:
         detail = "No payment has this reference."
-        return render(console, request, session, "not_found.html.j2", status=404, detail=detail)
+        return render(
+            console, request, session, "failed.html.j2", status=404, title="Not found", detail=detail
+        )
     payments = [await _read_details(console, view, each) for each in records]
     return render(
         console,
