@@ -57,6 +57,18 @@ def test_protocol_packages_are_not_loaded_at_start() -> None:
     assert (done.stdout, done.returncode) == ("False\n", 0)
 
 
+def test_endpoint_is_loaded_again_after_failure(
+    unopened_api_client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "centgate.api.mcp.http_transport", None)  # its import fails
+        failed = post_message(unopened_api_client, previous_version_request("tools/list"))
+
+    again = post_message(unopened_api_client, previous_version_request("tools/list"))
+
+    assert (failed.status_code, again.status_code) == (500, 200)
+
+
 def test_list_states_cache_time(reader: httpx.Client) -> None:
     response = post_message(
         reader, build_request("tools/list"), mcp_protocol_version="2026-07-28", mcp_method="tools/list"

@@ -39,12 +39,16 @@ class McpEndpoint:
             message = f"origin {origin[:200]} is not allowed to call this server; its operator can allow it"
             await jsonrpc_error(403, message)(scope, receive, send)
             return
-        if self._loading is None:
+        if self._loading is None or _has_failed(self._loading):
             self._loading = asyncio.create_task(
                 asyncio.to_thread(_load_endpoint, self._catalog, self._settings)
             )
         endpoint = await asyncio.shield(self._loading)
         await endpoint(scope, receive, send)
+
+
+def _has_failed(loading: asyncio.Task[ASGIApp]) -> bool:
+    return loading.done() and (loading.cancelled() or loading.exception() is not None)
 
 
 def _load_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> ASGIApp:
