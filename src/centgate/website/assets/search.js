@@ -22,7 +22,11 @@ function score(entry, wanted) {
 async function find(query) {
   const wanted = (query.slice(0, 100).toLowerCase().match(WORD) ?? []).slice(0, 8);
   if (!wanted.length) return [];
-  const entries = await (loading ??= load());
+  loading ??= load().catch((error) => {
+    loading = undefined; // the next search tries again
+    throw error;
+  });
+  const entries = await loading;
   return entries
     .map((entry) => [score(entry, wanted), entry])
     .filter(([points]) => points)
@@ -45,10 +49,11 @@ function item({ page, title, path, excerpt }) {
 export function connect(input, list, said) {
   const show = async () => {
     const query = input.value;
-    const found = await find(query);
+    const found = await find(query).catch(() => null);
     if (query !== input.value) return;
-    list.replaceChildren(...found.map(item));
-    said.textContent = query.trim().length > 1 ? `${found.length} results` : "";
+    list.replaceChildren(...(found ?? []).map(item));
+    if (!found) said.textContent = "The search could not be loaded. Type again to retry.";
+    else said.textContent = query.trim().length > 1 ? `${found.length} results` : "";
   };
   input.addEventListener("input", show);
   if (input.value) show();
