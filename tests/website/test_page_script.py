@@ -9,6 +9,8 @@ import pytest
 from browser_session import ServedSite
 from playwright.sync_api import Browser, Page, expect
 
+from centgate.website.answer_plan import FactPlan, Unit, format_fact
+
 pytestmark = pytest.mark.extended
 
 SERVICE = "/services/pool-snapshot"
@@ -122,6 +124,42 @@ def test_key_opens_search_that_leads_to_section(page: Page) -> None:
     page.get_by_role("dialog").get_by_role("link").first.click()
 
     expect(page).to_have_url(re.compile("/agents#spending-caps$"))
+
+
+def test_search_is_loaded_again_after_failure(page: Page) -> None:
+    page.goto(SERVICE)
+    page.route("**/search.json", lambda route: route.abort(), times=1)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    said = page.get_by_role("dialog").get_by_role("status")
+
+    page.keyboard.type("sp")
+    expect(said).to_contain_text("could not be loaded")
+    page.keyboard.type("ending caps")
+
+    expect(page.get_by_role("dialog").get_by_role("link").first).to_be_visible()
+    expect(said).to_contain_text("results")
+
+
+NUMBERS = [
+    *(0, 0.05, 12345.6, 99999, 1.5e16, 1.5e21, 98_000_000.0, 41200, 1234.56789, 999999.99999),
+    *(0.9998, 0.00001234, 0.00012345, -0.00001, -1234.5, 1, 12.5, 0.0000001, 1e-12, 2.00005),
+]
+
+
+@pytest.mark.parametrize("unit", ["usd", "percent", "number"])
+def test_script_formats_numbers_like_page(page: Page, unit: Unit) -> None:
+    page.goto("/")
+    script = """async ([unit, values]) => {
+        const { drawAnswer } = await import("/answer.js");
+        const plan = { findings: [], facts: [{ path: "a", label: "A", unit }] };
+        const draw = (a) => drawAnswer({ plan, tones: {} }, { data: { a } })[0];
+        return values.map((a) => draw(a).querySelector("dd").textContent);
+    }"""
+
+    drawn = page.evaluate(script, [unit, NUMBERS])
+
+    assert drawn == [format_fact(FactPlan("a", "A", unit), value) for value in NUMBERS]
 
 
 def test_search_page_works_without_scripts(scriptless: Page) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -257,12 +257,21 @@ def format_fact(fact: FactPlan, value: Any) -> str:
 
 def _format_number(value: float, unit: Unit) -> str:
     if unit == "percent":
-        return f"{value:.4g} %"
+        return f"{_format_significant(value)} %"
     sign = "$" if unit == "usd" else ""
     for limit, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M")):
         if abs(value) >= limit:
-            return f"{sign}{value / limit:,.4g}{letter}"
-    if 0 < abs(value) < 1:
+            return f"{sign}{_format_significant(value / limit)}{letter}"
+    if abs(value) < 1:
         # prices of some tokens have more zeros than digits that would be kept
-        return f"{sign}{Decimal(f'{value:.4g}'):f}"
-    return f"{sign}{value:,.4f}".rstrip("0").rstrip(".") if value % 1 else f"{sign}{value:,.0f}"
+        return f"{sign}{_format_significant(value)}"
+    return f"{sign}{_format_decimal(Decimal(repr(value)).quantize(Decimal('0.0001'), ROUND_HALF_UP))}"
+
+
+def _format_significant(value: float) -> str:
+    """Format a number with at most four significant digits, rounded like JavaScript does: half up."""
+    return _format_decimal(Context(prec=4, rounding=ROUND_HALF_UP).create_decimal(repr(value)))
+
+
+def _format_decimal(value: Decimal) -> str:
+    return f"{value.normalize():,f}"

@@ -2,6 +2,7 @@
 
 const MAX_LISTED = 5;
 const MAX_CHARACTERS = 160;
+const SIGNIFICANT = { maximumSignificantDigits: 4 };
 const UNITS = [[1e12, "T"], [1e9, "B"], [1e6, "M"]];
 
 export function el(tag, ...content) {
@@ -30,10 +31,10 @@ function spread(node, [step, ...rest]) {
 function format({ unit }, value) {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "number") return cut(typeof value === "object" ? JSON.stringify(value) : value);
-  if (unit === "percent") return `${+value.toPrecision(4)} %`;
+  if (unit === "percent") return `${value.toLocaleString("en", SIGNIFICANT)} %`;
   const sign = unit === "usd" ? "$" : "";
   const [limit, letter] = UNITS.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
-  const digits = letter || Math.abs(value) < 1 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 4 };
+  const digits = letter || Math.abs(value) < 1 ? SIGNIFICANT : { maximumFractionDigits: 4 };
   return `${sign}${(value / limit).toLocaleString("en", digits)}${letter}`;
 }
 
