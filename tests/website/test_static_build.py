@@ -16,6 +16,7 @@ from lxml import html as lxml
 from site_command import run_build
 
 from centgate.api.wellknown_files import WellKnownFile
+from centgate.website.page_changes import read_versions
 from centgate.website.static_build import UnwritableFile, write_site
 
 READER: Any = lxml
@@ -49,6 +50,17 @@ def host(built: Path) -> Generator[httpx.Client]:
 def test_all_served_files_are_written(shop: ServedSite, built: Path) -> None:
     for file in shop.files.values():
         assert (built / file.static_path).read_bytes() == file.content, file.path
+
+
+def test_missing_file_of_earlier_build_loses_its_time_alone(shop: ServedSite, tmp_path: Path) -> None:
+    write_site(shop.deployment, tmp_path)
+    complete = read_versions(tmp_path, shop.deployment.site)
+
+    (tmp_path / "start.md").unlink()
+
+    rest = {path: version for path, version in complete.items() if path != "/start"}
+    assert len(rest) == len(complete) - 1
+    assert read_versions(tmp_path, shop.deployment.site) == rest
 
 
 @pytest.mark.extended

@@ -42,13 +42,16 @@ def date_pages(
 
 
 def read_versions(folder: Path, site: str) -> dict[str, PageVersion]:
-    """Return the versions that a static build left in a folder, by path; of no build, an empty dict."""
-    versions: dict[str, PageVersion] = {}
-    with suppress(OSError, UnicodeDecodeError):
+    """Return the versions that a static build left in a folder, by path, as far as they are readable."""
+    try:
         sitemap = (folder / "sitemap.xml").read_text(encoding="utf-8")
-        for address, time in _SITEMAP_ENTRY.findall(sitemap):
-            path = unescape(address).removeprefix(site)
-            markdown = folder / ("index.md" if path == "/" else f"{path[1:]}.md")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    versions: dict[str, PageVersion] = {}
+    for address, time in _SITEMAP_ENTRY.findall(sitemap):
+        path = unescape(address).removeprefix(site)
+        markdown = folder / ("index.md" if path == "/" else f"{path[1:]}.md")
+        with suppress(OSError):
             versions[path] = PageVersion(_drop_times(markdown.read_bytes()), time)
     return versions
 
