@@ -311,6 +311,28 @@ def test_payment_survives_page_reload(page: Page, devchain: DevChain) -> None:
     assert before - devchain.token_balance(wallet.address) == 10_000
 
 
+def test_payment_is_sent_with_full_storage(page: Page) -> None:
+    wallet = BrowserWallet(6)
+    install_wallet(page, wallet)
+    request_price(page)
+    page.evaluate(
+        """() => {
+            for (let size = 1 << 23, count = 0; size; ) {
+                try {
+                    sessionStorage.setItem(`filler${count++}`, "x".repeat(size));
+                } catch {
+                    size >>= 1;
+                }
+            }
+        }"""
+    )
+
+    pay(page)
+
+    find_receipt(page)
+    assert len(wallet.signed) == 1
+
+
 def test_waiting_payment_blocks_other_payments(page: Page) -> None:
     wallet = BrowserWallet(6)
     install_wallet(page, wallet)

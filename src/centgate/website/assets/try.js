@@ -230,7 +230,9 @@ let waiting = JSON.parse(store[promise.url] ?? null);
 
 function keep(order) {
   waiting = order;
-  store[promise.url] = JSON.stringify(order);
+  try {
+    store[promise.url] = JSON.stringify(order);
+  } catch {} // if storage is full, the payment lasts as long as the page
 }
 
 async function send() {
