@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -359,6 +360,15 @@ def test_proof_code_finds_the_payee(sepolia_site: SiteFixture) -> None:
     )
 
     assert done.stdout.strip() == BUYER_ACCOUNTS[0].address
+
+
+def test_cache_time_is_rounded_up(sepolia_site: SiteFixture) -> None:
+    deployment = sepolia_site.deployment
+    services = tuple(each.model_copy(update={"cache_seconds": 90}) for each in deployment.services)
+
+    site = build_site_fixture(replace(deployment, services=services), sepolia_site.api)
+
+    assert re.search(r"for at most\s+2 minutes;", site.text("/trust.md"))
 
 
 def test_silent_operator_has_no_claims(mainnet_site: SiteFixture) -> None:

@@ -65,6 +65,13 @@ def test_form_has_terms_with_service_price(site: SiteFixture) -> None:
     assert '"50000"' in site.text("/services/token-risk")
 
 
+def test_program_of_agent_allows_price_of_its_service(site: SiteFixture) -> None:
+    program = site.text("/agents.md").partition("### A program that pays over HTTP")[2]
+
+    assert 'TOOL = "phishing-check"\n' in program
+    assert "PRICE = 5_000  # $0.005 in" in program
+
+
 def test_guides_have_matching_terms_and_price(site: SiteFixture) -> None:
     assert "50000 of them are $0.05" in site.text("/paying.md")  # those of the first service
     assert "The terms of all services differ only in their amount." in site.text("/trust.md")

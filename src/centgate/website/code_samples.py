@@ -85,7 +85,7 @@ import os
 from centgate.client import {names}, Wallet
 
 wallet = Wallet.from_file(os.environ["CENTGATE_WALLET"])
-with Centgate({_format_literal(api)}, {arguments}) as client:
+with Centgate({format_literal(api)}, {arguments}) as client:
     answer = client.{call}
 
 print(answer.data.{to_snake_case(_informative_field(service))})
@@ -151,7 +151,7 @@ def network_option(service: ServiceDetail) -> list[str]:
 
 def _network_argument(service: ServiceDetail) -> str:
     """Return the client's argument that allows the service's payment network, or ""."""
-    return f", networks={_format_literal([network])}" if (network := _payment_network(service)) else ""
+    return f", networks={format_literal([network])}" if (network := _payment_network(service)) else ""
 
 
 def _payment_network(service: ServiceDetail) -> str | None:
@@ -178,7 +178,7 @@ def _method_name(service: ServiceDetail) -> str:
 
 def _format_call(method: str, arguments: dict[str, Any]) -> str:
     """Format a call of a client's method, on one line if it fits."""
-    keywords = [f"{to_snake_case(name)}={_format_literal(value)}" for name, value in arguments.items()]
+    keywords = [f"{to_snake_case(name)}={format_literal(value)}" for name, value in arguments.items()]
     line = f"{method}({', '.join(keywords)})"
     if len(line) <= 70:
         return line
@@ -186,10 +186,13 @@ def _format_call(method: str, arguments: dict[str, Any]) -> str:
     return f"{method}(\n{lines}    )"
 
 
-def _format_literal(value: Any) -> str:
+def format_literal(value: Any) -> str:
     """Format JSON as a Python literal, in double quotes if that needs no escapes."""
+    if isinstance(value, dict):
+        members = cast(dict[str, Any], value).items()
+        return f"{{{', '.join(f'{format_literal(name)}: {format_literal(each)}' for name, each in members)}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_format_literal(each) for each in cast(list[Any], value))}]"
+        return f"[{', '.join(format_literal(each) for each in cast(list[Any], value))}]"
     if isinstance(value, str) and value.isascii() and value.isprintable() and not {'"', "\\"} & set(value):
         return f'"{value}"'
     return ascii(value)

@@ -7,6 +7,7 @@ from base64 import b64encode
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -18,10 +19,11 @@ from centgate.client.catalog import ServiceDetail
 from centgate.envelope import ERROR_SPECS
 from centgate.prices import format_price
 from centgate.request_body import MAX_BODY_BYTES
+from centgate.signing.assets import TOKEN_DECIMALS
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery
-from centgate.website.api_snapshot import ApiSnapshot, ServiceState
-from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, network_option
+from centgate.website.api_snapshot import ApiSnapshot, ServiceState, parse_price
+from centgate.website.code_samples import WALLET_PLACEHOLDER, build_samples, format_literal, network_option
 from centgate.website.guide_tables import buyer_settings, list_sources, operator_settings
 from centgate.website.markdown import STATE_CLASSES, heading_id
 from centgate.website.networks import FAUCET
@@ -213,14 +215,19 @@ def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
 
 
 def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
-    code = {snippet.label: snippet.code for snippet in build_samples(first_service(deployment), deployment)}
+    service = first_service(deployment)
+    code = {snippet.label: snippet.code for snippet in build_samples(service, deployment)}
     stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
     return {
         "price": deployment.price_range,
         "discovery": discovery.list_discovery_files(deployment),
         "caps": DEFAULT_CAPS,
         "wallet": WALLET_PLACEHOLDER,
-        "network_option": "".join(f" {word}" for word in network_option(first_service(deployment))),
+        "network_option": "".join(f" {word}" for word in network_option(service)),
+        "tool": format_literal(service.slug),
+        "arguments": format_literal(service.input_example),
+        "first_price": format_price(parse_price(service)),
+        "base_units": f"{int(parse_price(service).scaleb(TOKEN_DECIMALS)):_}",
         "mcp_stdio": stdio,
         "mcp_http": http,
         "cursor_link": _cursor_link(_server_entry(stdio)),
@@ -294,7 +301,7 @@ def _trust_context(deployment: ApiSnapshot) -> dict[str, Any]:
         "proofs": parse_proofs(deployment.x402),
         "signer": parse_signer(deployment.x402),
         "redeem_period": deployment.redeem_period,
-        "cache_minutes": max(service.cache_seconds for service in deployment.services) // 60,
+        "cache_minutes": ceil(max(service.cache_seconds for service in deployment.services) / 60),
         "sources": list_sources(deployment),
         "security_txt": discovery.has_security_contact(deployment),
         "licence": deployment.openapi["info"]["license"]["name"],
