@@ -68,7 +68,8 @@ function serialize(value: unknown, path: string): string {
     return JSON.stringify(value);
   }
   if (Array.isArray(value)) {
-    return `[${value.map((each, index) => serialize(each, `${path}.${index}`)).join(",")}]`;
+    // not `map`, which skips holes
+    return `[${Array.from(value, (each, index) => serialize(each, `${path}.${index}`)).join(",")}]`;
   }
   if (isObject(value) && isPlain(value)) {
     const names = Object.keys(value).filter((name) => value[name] !== undefined);

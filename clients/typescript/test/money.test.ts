@@ -446,7 +446,7 @@ test("equal requests are equal bytes, and what is no JSON is refused", async () 
   assert.deepEqual(new Set((await received()).bodies), new Set(['{"b":[1,{"c":"é","d":null}],"e":0.5}']));
   const circle: Record<string, unknown> = {};
   circle["again"] = circle;
-  for (const body of [{ a: NaN }, { a: 1n }, { a: new Date() }, { a: "\ud800" }, circle, []]) {
+  for (const body of [{ a: NaN }, { a: 1n }, { a: new Date() }, { a: "\ud800" }, { a: new Array(1) }, circle, []]) {
     assert.ok((await fail(client, body)) instanceof InvalidInput);
   }
 });
