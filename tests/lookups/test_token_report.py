@@ -26,7 +26,7 @@ from centgate.services.token_risk import token_risk
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 TOKEN = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 OWNER = "0x3abd6f64a422225e61e435bae41db12096106df7"
-POWERS: dict[str, Any] = dict.fromkeys(("proxy", "mintable", "pausable", "blacklists"), True)
+POWERS: dict[str, Any] = {"proxy": False, "mintable": False, "pausable": False, "blacklists": True}
 READ: dict[str, Any] = (
     dict.fromkeys(GOPLUS_FIELDS, False)
     | dict.fromkeys(("open_source", "in_dex", "genuine", "trusted"), True)
@@ -38,7 +38,7 @@ TRADED_SINCE = datetime(2023, 8, 16, 19, 5, tzinfo=UTC)
 
 def build_example_flags() -> TokenFlags:
     """Return what GoPlus Security says of the token in the published example."""
-    lock = TokenLock(12.5, datetime(2027, 6, 1, tzinfo=UTC))
+    lock = TokenLock(62.5, datetime(2027, 6, 1, tzinfo=UTC))
     locker = "0x4f0fd563be89ec8c3e7d595bf3639128c0a7c33a"
     values = {name: str(int(READ[field])) for field, name in GOPLUS_FIELDS.items() if READ[field] is not None}
     return TokenFlags(
@@ -48,7 +48,7 @@ def build_example_flags() -> TokenFlags:
         holder_count=4_100_000,
         holders=(Holder("0x" + "7b" * 20, None, contract=False, locked=False, percent=21.4),),
         lp_holders=(
-            Holder(locker, "Team Finance", contract=True, locked=True, percent=12.5, locks=(lock,)),
+            Holder(locker, "Team Finance", contract=True, locked=True, percent=62.5, locks=(lock,)),
             Holder("0x" + "5a" * 20, None, contract=False, locked=False, percent=3.1),
         ),
         raw=values | {"owner_address": OWNER},
@@ -57,14 +57,14 @@ def build_example_flags() -> TokenFlags:
 
 def build_example_evidence() -> TokenEvidence:
     """Return the evidence of the published example."""
-    taxes = {f"simulationResult.{name}Tax": "0" for name in ("buy", "sell", "transfer")}
-    sold = Simulation(succeeded=True, honeypot=False, buy_tax=0, sell_tax=0, transfer_tax=0, pair_empty=False)
+    taxes = {f"simulationResult.{name}Tax": "0" for name in ("buy", "sell")}
+    sold = Simulation(succeeded=True, honeypot=False, buy_tax=0, sell_tax=0, pair_empty=False)
     sales = HolderSales(tested=8, failed=0, siphoned=0, average_tax=0, highest_tax=0, high_tax_count=0)
     raw = {"honeypotResult.isHoneypot": "false", "summary.riskLevel": "1", **taxes}
     return TokenEvidence(
         NOW,
         flags=build_example_flags(),
-        simulation=replace(sold, risk_level=1, open_source=True, proxy=True, raw=raw),
+        simulation=replace(sold, risk_level=1, open_source=True, proxy=False, raw=raw),
         own_simulation=replace(sold, summarised=False, holder_sales=sales),
         owner=Owner(OWNER, "contract"),
         bytecode_flags=TokenFlags(**POWERS),

@@ -409,12 +409,10 @@ def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
 
 def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["failed"]:
     """Return why no trade was simulated, by the first simulation that covers the chain."""
-    own = evidence.no_own_simulation_reason
-    shown: MissingReason | None = "no_pair" if own == "no_contract" else own
-    for reason in (evidence.no_simulation_reason, shown):
-        if reason and reason != "chain_not_covered":
-            return reason
-    return evidence.no_simulation_reason or "failed"
+    first, own = evidence.no_simulation_reason, evidence.no_own_simulation_reason
+    if first in (None, "chain_not_covered") and own not in (None, "chain_not_covered"):
+        return "failed" if own == "no_contract" else own
+    return first or "failed"
 
 
 def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:

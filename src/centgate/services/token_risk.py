@@ -68,7 +68,6 @@ CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 
 
 _EXAMPLE_OWNER = "0x3abd6f64a422225e61e435bae41db12096106df7"
-_EXAMPLE_LIMIT = "It is a well-known token, so this counts as centralised control."
 _EXAMPLE_TAX = Tax(
     percent=0,
     readings=[
@@ -76,23 +75,6 @@ _EXAMPLE_TAX = Tax(
         TaxReading(source="onchain", percent=0, raw="0"),
     ],
 )
-
-
-def _build_example_power(flag_id: str, explanation: str, field: str, bytecode_field: str) -> RiskFlag:
-    """Build the flag on a power of the owner in the example."""
-    return RiskFlag(
-        id=flag_id,
-        severity="low",
-        explanation=f"{explanation} {_EXAMPLE_LIMIT}",
-        evidence=[
-            Evidence(source="goplus", field=field, value="1"),
-            Evidence(source="goplus", field="owner_address", value=_EXAMPLE_OWNER),
-            Evidence(source="onchain", field="owner.address", value=_EXAMPLE_OWNER),
-            Evidence(source="onchain", field="owner.kind", value="contract"),
-            Evidence(source="onchain", field=f"bytecode.{bytecode_field}", value="true"),
-        ],
-        rules_version=RULES_VERSION,
-    )
 
 
 class TokenRiskRequest(NamedChainRequest):
@@ -138,45 +120,27 @@ class TokenRiskRequest(NamedChainRequest):
         token_address="0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
         risk_level="low",
         risk_score=RiskScore(
-            score=8,
+            score=2,
             parts=[
-                ScorePart(flag_id="upgradeable", points=2),
-                ScorePart(flag_id="owner_can_pause", points=2),
                 ScorePart(flag_id="owner_can_blacklist", points=2),
-                ScorePart(flag_id="owner_can_mint", points=2),
                 ScorePart(flag_id="well_known", points=0),
             ],
             rules_version=RULES_VERSION,
         ),
         risk_flags=[
             RiskFlag(
-                id="upgradeable",
+                id="owner_can_blacklist",
                 severity="low",
-                explanation="It is a proxy: the account that controls it can replace its code. "
-                f"{_EXAMPLE_LIMIT}",
+                explanation="It has a blacklist: single holders can be kept from selling. It is a well-known "
+                "token, so this counts as centralised control.",
                 evidence=[
-                    Evidence(source="goplus", field="is_proxy", value="1"),
-                    Evidence(source="onchain", field="bytecode.proxy", value="true"),
+                    Evidence(source="goplus", field="is_blacklisted", value="1"),
+                    Evidence(source="goplus", field="owner_address", value=_EXAMPLE_OWNER),
+                    Evidence(source="onchain", field="owner.address", value=_EXAMPLE_OWNER),
+                    Evidence(source="onchain", field="owner.kind", value="contract"),
+                    Evidence(source="onchain", field="bytecode.blacklists", value="true"),
                 ],
                 rules_version=RULES_VERSION,
-            ),
-            _build_example_power(
-                "owner_can_pause",
-                "Its owner can stop all transfers, sales included.",
-                "transfer_pausable",
-                "pausable",
-            ),
-            _build_example_power(
-                "owner_can_blacklist",
-                "It has a blacklist: single holders can be kept from selling.",
-                "is_blacklisted",
-                "blacklists",
-            ),
-            _build_example_power(
-                "owner_can_mint",
-                "More of it can be made, which takes value from every holder.",
-                "is_mintable",
-                "mintable",
             ),
             RiskFlag(
                 id="well_known",
@@ -203,7 +167,7 @@ class TokenRiskRequest(NamedChainRequest):
             not_simulated=None,
             can_buy=True,
             can_sell=True,
-            can_transfer=True,
+            can_transfer=None,
             reason=None,
             source_reason=None,
             simulated_by=["honeypotis", "onchain"],
@@ -230,7 +194,7 @@ class TokenRiskRequest(NamedChainRequest):
         taxes=TokenTaxes(
             buy=_EXAMPLE_TAX,
             sell=_EXAMPLE_TAX,
-            transfer=_EXAMPLE_TAX,
+            transfer=Tax(percent=None, readings=[]),
             modifiable=False,
         ),
         ownership=TokenOwnership(
@@ -244,9 +208,9 @@ class TokenRiskRequest(NamedChainRequest):
             creator_address=None,
             reclaimable=False,
             source_verified=True,
-            upgradeable=True,
-            can_mint=True,
-            can_pause=True,
+            upgradeable=False,
+            can_mint=False,
+            can_pause=False,
             can_blacklist=True,
             can_change_balances=False,
             can_self_destruct=False,
@@ -268,14 +232,14 @@ class TokenRiskRequest(NamedChainRequest):
                 created_at="2023-08-16T19:05:00Z",
             ),
             traded_since="2023-08-16T19:05:00Z",
-            locked_percent=12.5,
+            locked_percent=62.5,
             largest_wallet_percent=3.1,
             unlocked_percent=3.1,
             locks=[
                 LiquidityLockData(
                     address="0x4f0fd563be89ec8c3e7d595bf3639128c0a7c33a",
                     locker="Team Finance",
-                    percent=12.5,
+                    percent=62.5,
                     unlocks_at="2027-06-01T00:00:00Z",
                     burned=False,
                 )
@@ -287,8 +251,8 @@ class TokenRiskRequest(NamedChainRequest):
         ),
         source_note=None,
         warnings=[
-            "not checked, as GoPlus Security gives no value: fraudulent airdrops, the creator's share",
-            "only the holders of 15.6 % of the liquidity are listed; not known to be locked: 87.5 %",
+            "not checked, as GoPlus Security gives no value: the transfer tax, fraudulent airdrops, the "
+            "creator's share",
         ],
     ),
 )
