@@ -60,7 +60,6 @@ PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 MAX = 2**256 - 1
 DAY = 86_400
 
-OLDER_GRANTS = "Grants inside Permit2 before block 29784001 were not read"
 NOT_NONE = "No approval was found, but some may exist."
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "429", "200 page", "wrong types")
 
@@ -318,7 +317,6 @@ def test_index_lists_and_chain_decides(shop: Shop):
     }
     assert body["data"]["unlimitedCount"] == 1
     assert body["data"]["warnings"] == [
-        OLDER_GRANTS,
         "Approvals whose amount on the chain differs from the listed one; the chain's is given: 1",
     ]
 
@@ -411,7 +409,6 @@ def test_approval_spent_or_revoked_on_chain_is_omitted(shop: Shop):
     assert [each["spender"]["address"] for each in data["approvals"]] == [ROUTER]
     assert data["unlimitedCount"] == 0
     assert data["warnings"] == [
-        OLDER_GRANTS,
         "Listed approvals that are used up, ended or revoked by now and left out: 1",
     ]
 
@@ -439,7 +436,6 @@ def test_unreadable_allowance_is_kept_and_counted(shop: Shop):
     assert "unread" in finding_ids(router)
     assert data["coverage"]["callsFailed"] == 1
     assert data["warnings"] == [
-        OLDER_GRANTS,
         "Allowances that could not be read from the chain, with amounts as listed: 1",
     ]
 
@@ -487,7 +483,6 @@ def test_no_known_approvals_is_answer_with_source(shop: Shop):
     assert data["coverage"]["complete"] is None
     assert data["coverage"]["note"].endswith(NOT_NONE)
     assert data["warnings"] == [
-        OLDER_GRANTS,
         "No approval was found, but some may exist. "
         "Searched: GoPlus's index of approvals, which does not say how complete it is",
     ]
@@ -560,7 +555,6 @@ def test_spenders_are_assessed_by_their_code(shop: Shop):
         "contract",
     ]
     assert data["warnings"] == [
-        OLDER_GRANTS,
         "Spenders of another kind on the chain than listed; the chain's kind is given: 4",
     ]
 
@@ -662,7 +656,6 @@ def test_at_most_200_most_urgent_approvals_are_returned(shop: Shop):
     assert len(data["approvals"]) == 200
     assert data["approvals"][0]["spender"]["address"] == spenders[-1]
     assert data["warnings"] == [
-        OLDER_GRANTS,
         "Approvals that were not read from the chain, with amounts as listed: 10",
         "Spenders whose code was not read from the chain: 210",
         "Approvals left out of this answer, of tokens without a known value or less urgent: 110",

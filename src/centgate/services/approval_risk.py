@@ -153,7 +153,7 @@ class ApprovalRiskRequest(ChainRequest):
             not_covered=[*NOT_COVERED, "grants inside Permit2 before block 37104000"],
             rules_version=RULES_VERSION,
         ),
-        warnings=["Grants inside Permit2 before block 37104000 were not read"],
+        warnings=[],
         exposure=ApprovalExposure(usd=42.5, unpriced_tokens=0),
         account=ApprovalAccount(kind="wallet", delegate_address=None),
     ),

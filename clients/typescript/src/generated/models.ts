@@ -342,7 +342,8 @@ export interface PoolSnapshotData {
   /**
    * The same price read from the pool's contract, with Chainlink's dollar price of the native coin,
    * stablecoins counted as one dollar; null if no node could read it, and where the chain is not asked:
-   * v4 pools that an index lists, and exchanges that this service does not know.
+   * v4 pools that an index lists, exchanges that this service does not know, and the price of the pool's
+   * quote token.
    */
   chainPriceUsd: number | null;
   /**

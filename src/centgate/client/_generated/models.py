@@ -358,7 +358,8 @@ class PoolSnapshotData(AnswerData):
     chain_price_usd: float | None
     """The same price read from the pool's contract, with Chainlink's dollar price of the native coin,
     stablecoins counted as one dollar; None if no node could read it, and where the chain is not
-    asked: v4 pools that an index lists, and exchanges that this service does not know.
+    asked: v4 pools that an index lists, exchanges that this service does not know, and the price of
+    the pool's quote token.
     """
     sale_impacts: list[SaleImpact]
     """Sales of 100, 1,000 and 10,000 dollars, quoted by the chain; empty if no node could, where

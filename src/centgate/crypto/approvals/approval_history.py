@@ -170,11 +170,10 @@ def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
 
 
 def _warn_missing_grants(grants: GrantScan | None) -> list[str]:
-    """Return warnings about grants inside Permit2 that the list may miss."""
+    """Return warnings about grants inside Permit2 that the list may miss; `notCovered` names older ones."""
     if grants is None:
         return ["Grants inside Permit2 could not be read"]
     text_by_gap = {
-        f"Grants inside Permit2 before block {grants.from_block} were not read": grants.from_block > 0,
         "Grants inside Permit2 in the newest blocks could not be read": grants.lacks_recent,
         f"Events of Permit2 that could not be read: {grants.unread}": grants.unread > 0,
     }
