@@ -93,7 +93,7 @@ def test_token_header_names_key_and_nonce(make: Callable[[], Pair]) -> None:
         ("\u2026", "is neither base64 nor PEM"),
         ("", "is neither an Ed25519 key"),
         ("no base64!", "is neither base64 nor PEM"),
-        ("AAAA", "is neither an Ed25519 key in base64 nor an EC key as PEM"),
+        ("AAAA", "is neither an Ed25519 key in base64 nor an EC key on P-256 as PEM"),
         ("-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----", "is not a readable PEM key"),
     ],
     ids=["placeholder", "empty", "no base64", "too short", "PEM"],

@@ -97,8 +97,8 @@ class Settler:
     async def settle(self, payment: Payment, claim: Claim) -> SettlementOutcome:
         """Settle a payment while its buyer waits, or resolve what an earlier attempt left open.
 
-        A new settlement is written while the service runs, what every other outcome changes before this
-        returns.
+        A new settlement is written while the service runs; what any other outcome changes is written before
+        this returns.
         """
         if claim.outcome_unknown:
             return await self.resolve(claim, max_wait=TIMEOUT)

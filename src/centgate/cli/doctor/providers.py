@@ -108,8 +108,10 @@ def _describe_features(nodes: Sequence[CallFeatures | None]) -> str:
     known = [node for node in nodes if node is not None]
     purchases = sum(node.create_calls and not node.overrides for node in known)
     sales = sum(node.overrides and not node.create_calls for node in known)
+    silent = len(nodes) - len(known)
     text += f", {purchases} only those of new accounts" if purchases else ""
-    return text + (f", {sales} only those of holders" if sales else "")
+    text += f", {sales} only those of holders" if sales else ""
+    return text + (f", {silent} did not answer" if silent else "")
 
 
 async def check_provider(name: str, deployment: DoctorContext) -> Finding:
