@@ -55,6 +55,7 @@ def extract_body(body: bytes, content_type: str | None = None, url: str = URL) -
         ('{"a": "\u00e4"}'.encode("cp1252"), "text/html", "", "json"),
         (b"[x] not json", "text/plain", "", "text"),
         (b"[1] Introduction", "text/plain", "", "text"),
+        (b'{"balance": NaN, "note": "a <b>b</b>"}', "text/html", "", "json"),
         (b"[1]\nIntroduction", "text/plain", "", "text"),
         (b"[2024-01-02 10:00:00] INFO started", "text/plain", "", "text"),
         (b"[[source]]\nurl = 'https://e.org'", "text/plain", "", "text"),
@@ -132,6 +133,17 @@ def test_plain_text_of_atom_is_no_html() -> None:
     assert page.markdown == (
         r"# The type A\<B>" "\n\n" r"## Use Vec\<T> and Option\<U>" "\n\n" r"Call Vec\<S>::new()"
     )
+
+
+def test_titles_of_feed_are_no_links() -> None:
+    title = r"a\](http://evil.example) [b"
+    entry = f'<entry><title>{title}</title><link href="/1"/><summary type="text">{title}</summary></entry>'
+    feed = f'<feed xmlns="http://www.w3.org/2005/Atom"><title>{title}</title>{entry}</feed>'
+
+    text = extract_body(feed.encode(), "application/atom+xml").markdown
+
+    escaped = r"a\\\](http://evil.example) \[b"
+    assert text == f"# {escaped}\n\n## [{escaped}](https://example.org/1)\n\n{escaped}"
 
 
 def test_comments_in_code_of_feed_are_no_headings() -> None:

@@ -78,6 +78,7 @@ _FEED = re.compile(
 )
 _SITEMAP = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
 _ADDRESS_LINE = re.compile(rb"https?://\S+")
+_OBJECT = re.compile(rb'\{\s*"')
 _MARKDOWN_PATH = re.compile(r"\.(?:md|markdown|mdx)$", re.IGNORECASE)
 _BINARY = (
     b"\x89PNG",
@@ -119,7 +120,8 @@ def detect_kind(body: bytes, content_type: str | None, path: str = "") -> Docume
     start = _skip_space_and_comments(narrowed)
     kind = _KINDS.get(declared)
     may_be_json = kind in (None, "html") and declared != "text/csv" and start.startswith((b"[", b"{"))
-    if may_be_json and _is_json(decode_text(body, content_type)):
+    is_object = kind == "html" and _OBJECT.match(start)  # no page begins so, and not all writers are strict
+    if may_be_json and (is_object or _is_json(decode_text(body, content_type))):
         return "json"
     return _kind_by_type(declared, start, path)
 

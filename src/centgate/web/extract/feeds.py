@@ -27,6 +27,7 @@ from centgate.web.extract.metadata import (
 from centgate.web.extract.truncate import classify_line
 
 MAX_ENTRIES = 200
+_LINK_MARKS = re.compile(r"([\\\[\]])")
 _ENTRY_END = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>", re.IGNORECASE)
 
 
@@ -45,8 +46,8 @@ def convert_feed(
     if not parsed_feed.version and not entries:
         return None
     metadata = _read_metadata(feed, url)
-    parts = [f"# {escape_text(metadata.title)}"] if metadata.title else []
-    parts += [escape_text(metadata.description)] if metadata.description else []
+    parts = [f"# {_escape_line(metadata.title)}"] if metadata.title else []
+    parts += [_escape_line(metadata.description)] if metadata.description else []
     parts += [part for entry in entries[:MAX_ENTRIES] for part in _format_entry(entry, url)]
     warnings = (f"the feed has {omitted} further entries that were not read",) if omitted > 0 else ()
     return normalize_markdown("\n\n".join(parts)), metadata, warnings
@@ -81,10 +82,9 @@ def _read_metadata(feed: dict[str, Any], url: str) -> DocumentMetadata:
 
 
 def _format_entry(entry: dict[str, Any], url: str) -> Iterator[str]:
-    title = escape_text(clean_line(_read_line(entry, "title"), MAX_TITLE_LENGTH)) or "Untitled"
+    title = _escape_line(clean_line(_read_line(entry, "title"), MAX_TITLE_LENGTH) or "Untitled")
     link = resolve_link(url, entry.get("link"))
-    label = title.replace("[", "\\[").replace("]", "\\]")
-    yield f"## [{label}]({link})" if link else f"## {title}"
+    yield f"## [{title}]({link})" if link else f"## {title}"
     time = _format_time(entry.get("published_parsed")) or _format_time(entry.get("updated_parsed"))
     byline = [part for part in (time, clean_line(_strip_tags(entry.get("author")), MAX_NAME_LENGTH)) if part]
     if byline:
@@ -101,7 +101,12 @@ def _is_plain(text: Any) -> bool:
 
 
 def _convert_text(text: str) -> str:
-    return escape_block_starts("\n".join(escape_text(line).strip() for line in text.splitlines()))
+    return escape_block_starts("\n".join(_escape_line(line).strip() for line in text.splitlines()))
+
+
+def _escape_line(text: str) -> str:
+    """Escape a line that has no markup, so that it makes no link and ends none."""
+    return escape_text(_LINK_MARKS.sub(r"\\\1", text))
 
 
 def _convert_html(text: str, base: str) -> str:
