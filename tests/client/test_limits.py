@@ -250,7 +250,11 @@ async def test_balance_is_read_from_owners_node(shop: OpenClient, hostile: Hosti
     assert balance.address == BUYER_ACCOUNTS[0].address
 
 
-@pytest.mark.parametrize("rest", ["/v3/secret", ":secret/", ":1/secret"], ids=["path", "port", "down"])
+@pytest.mark.parametrize(
+    "rest",
+    ["/v3/secret", ":secret/", ":1/secret", ":99999/secret"],
+    ids=["path", "port", "down", "large port"],
+)
 async def test_error_of_node_does_not_show_its_key(shop: OpenClient, hostile: HostileApi, rest: str) -> None:
     url = hostile.url if rest.startswith("/") else "http://127.0.0.1"
     with pytest.raises(BuyerError, match="node") as error:

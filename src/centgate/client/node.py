@@ -29,6 +29,8 @@ AUTHORIZATION_STATE_SELECTOR = "0xe94a0102"
 EXPIRY_MARGIN = 600
 """Seconds to wait after the end of a window, by the local clock and the chain's, since clocks differ."""
 
+_INVALID_URL = "the node's URL is invalid; a valid one is https://node.example/path"
+
 
 @dataclass(frozen=True, slots=True)
 class Balance:
@@ -117,12 +119,14 @@ async def open_node(rpc: str) -> AsyncGenerator[Node]:
     """
     from httpx2 import InvalidURL  # as slow to import as everything else together
 
+    if not show_origin(rpc):
+        raise Unreachable(_INVALID_URL)
     node = Node(rpc)
     try:
         yield node
     except InvalidURL:
         # its message may repeat a part of the URL
-        raise Unreachable("the node's URL is invalid; a valid one is https://node.example/path") from None
+        raise Unreachable(_INVALID_URL) from None
     except (ValueError, TypeError, KeyError) as error:
         raise Drift(f"{node.name} does not respond like an Ethereum node") from error
     finally:

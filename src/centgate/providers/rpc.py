@@ -67,6 +67,8 @@ MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
 MULTICALL_BATCH = 150
 """Calls in one aggregate: gas and response size stay within the limits of public nodes."""
+LIST_SECONDS = 2.0
+"""Seconds for a node to list what a call touches; a slow one must not use up those of the trades."""
 MAX_RESULT_BYTES = 64 << 10
 """Bytes of a call's result that are kept: a hostile contract may return megabytes."""
 _BundleResult = list[bytes | None] | Literal["no contract", "refused"]
@@ -249,7 +251,7 @@ class Rpc(Provider):
         content = encode_aggregate([(contract, data) for data in calls])
         request = ("eth_createAccessList", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
         nodes = self._nodes_of(chain_id).nodes
-        max_wait = self.remaining_seconds / (2 * len(nodes))
+        max_wait = min(LIST_SECONDS, self.remaining_seconds / (2 * len(nodes)))
         for node in nodes:
             if time.monotonic() < node.no_access_lists_until:
                 continue

@@ -13,6 +13,7 @@ import pytest
 from centgate.web.index.index_writer import IndexBusy, IndexUnwritable, PageIndexWriter
 from centgate.web.index.page import IndexedPage, plain_text
 from centgate.web.index.page_index import FORMAT, IndexUnreadable, PageIndex
+from centgate.web.index.passages import find_passage
 
 FILLER = "The rest of the page speaks about gardens, rivers and the weather of the northern coast. "
 TODAY = 20_780
@@ -177,6 +178,14 @@ def test_rarer_of_two_words_with_same_beginning_is_shown(tmp_path: Path) -> None
 
     assert match.passage
     assert told in match.passage
+
+
+@pytest.mark.parametrize("terms", [("run", "runs"), ("craw", "crawl"), ("card", "care")])
+def test_no_word_hides_another_in_passage(terms: tuple[str, str]) -> None:
+    for term in terms:
+        passage = find_passage(f"{FILLER * 5}\nThe {term} is here.", dict.fromkeys(terms, 1.0))
+        assert passage
+        assert term in passage
 
 
 def test_excerpt_is_one_with_rare_words(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ class TokenEvidence:
         """True if any source says that it cannot be sold; None if no source could tell.
 
         None also if a tax takes the whole sale, at least half of the holders cannot sell, or a simulation
-        found no way in which people can sell, although the sources call it no honeypot.
+        could not show that people can sell, although the sources call it no honeypot.
         """
         if self.honeypot_claims:
             return True
@@ -207,7 +207,7 @@ class TokenEvidence:
 
     @cached_property
     def is_sale_unproven(self) -> bool:
-        """True if a simulation bought, and found no way in which people can sell."""
+        """True if a simulation bought, and could not show that people can sell."""
         return any(trade.is_unproven for trade in self.trades)
 
     @cached_property

@@ -184,7 +184,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "sale_disputed_in_doubt",
         "medium",
         SALE_SUBJECT,
-        "One simulated sale went through, and another simulation found no way in which people can sell it.",
+        "One simulated sale went through, and another simulation could not show that people can sell it.",
         lambda evidence: evidence.sale_succeeded and evidence.is_sale_unproven,
         (*_BLOCKED, "onchain:simulation.explanation"),
     ),

@@ -52,7 +52,8 @@ def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, 
     Terms of languages that are written without spaces may stand anywhere, and so may pairs of Korean
     syllables.
     """
-    cut = Counter(term[:-1] for term in terms)
+    # a beginning that two terms have, or that is a term itself, stands for neither
+    cut = Counter(terms) + Counter(term[:-1] for term in terms)
     starts = {
         term if len(term) < MIN_STEM_LENGTH or cut[term[:-1]] > 1 else term[:-1]: term for term in terms
     }
