@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
@@ -15,7 +14,6 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.index.resolve import suggest_similar
-from centgate.libdocs.registry import client
 from centgate.libdocs.registry.aliases import (
     ALIASES,
     MAX_CANDIDATES,
@@ -102,24 +100,25 @@ async def test_javascript_package_is_parsed(registry: PackageRegistry, upstream:
 
 
 async def test_newest_release_is_requested_again_after_a_day(
-    registry: PackageRegistry, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    registry: PackageRegistry, upstream: Upstream
 ) -> None:
-    monkeypatch.setattr(client, "DAY", 0.4)
+    hours = 0
     registry.publish_javascript("quill", "2.0.1", README)
     registries = RegistryClient(
         PypiRegistry(upstream, registry.url),
         NpmRegistry(upstream, registry.url),
         crates=CratesRegistry(upstream, registry.url),
         go=GoRegistry(upstream, registry.url, registry.url),
+        clock=lambda: hours * 3600.0,
     )
     quill = candidate_from_id("/npm/quill", 1.0)
 
     package = await registries.fetch_latest(quill)
-    await asyncio.sleep(0.25)
+    hours = 13
     assert package
     complete = await registries.complete_history(package)
     assert await registries.complete_history(package) == complete
-    await asyncio.sleep(0.25)
+    hours = 25
     await registries.fetch_latest(quill)
 
     assert complete.releases is not None

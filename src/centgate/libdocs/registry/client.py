@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -40,7 +41,13 @@ class RegistryClient:
     """Cached access to all registries. The newest release of a package is requested once a day."""
 
     def __init__(
-        self, pypi: PypiRegistry, npm: NpmRegistry, *, crates: CratesRegistry, go: GoRegistry
+        self,
+        pypi: PypiRegistry,
+        npm: NpmRegistry,
+        *,
+        crates: CratesRegistry,
+        go: GoRegistry,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._npm = npm
         self._registries: Mapping[RegistryName, Registry] = {
@@ -49,11 +56,13 @@ class RegistryClient:
             "crates": crates,
             "go": go,
         }
-        self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY)
+        self._newest = TTLCache[tuple[str, str], Package](MAX_CACHED, DAY, clock)
         # apart from the releases, which would be kept for another day
-        self._histories = TTLCache[tuple[str, str], tuple[int | None, datetime | None]](MAX_CACHED, DAY)
+        self._histories = TTLCache[tuple[str, str], tuple[int | None, datetime | None]](
+            MAX_CACHED, DAY, clock
+        )
         self._locks = WeakValueDictionary[tuple[str, str], asyncio.Lock]()
-        self._missing = TTLCache[tuple[str, str], bool](MAX_CACHED, MISSING_TTL)
+        self._missing = TTLCache[tuple[str, str], bool](MAX_CACHED, MISSING_TTL, clock)
 
     @property
     def upstreams(self) -> tuple[Upstream, ...]:
