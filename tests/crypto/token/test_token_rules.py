@@ -988,6 +988,17 @@ def test_purchase_without_sale_is_uncertain():
     assert facts.can_sell is None
 
 
+def test_doubt_of_one_simulation_stays_beside_sale_of_another():
+    doubt = replace(OWN, honeypot=None, sell_tax=None, explanation="a wallet cannot sell")
+    facts = replace(FACTS, own_simulation=doubt)
+
+    assert (FACTS.is_honeypot, facts.is_honeypot) == (False, None)
+    assert (
+        "a simulated sale went through, but Centgate on the chain found: a wallet cannot sell; "
+        "isHoneypot is not known"
+    ) in evaluate_token(facts).warnings
+
+
 def test_chain_alone_gives_level():
     pools = Liquidity("onchain", 90_000, 2, other_side_usd=45_000)
     alone = TokenEvidence(
