@@ -92,7 +92,7 @@ async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settin
             found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (SAFE, DELEGATED)]
 
     assert found == [
-        Account("safe", threshold=2, owner_count=3, is_sanctioned=False),
+        Account("safe", threshold=2, owner_count=3, has_modules=False, is_sanctioned=False),
         Account(
             "delegated_wallet", delegate_address="0x" + "7e" * 20, transaction_count=9, is_sanctioned=False
         ),

@@ -342,6 +342,7 @@ def test_alchemy_with_key_gives_all_data(
         "delegateAddress": None,
         "safeThreshold": None,
         "safeOwners": None,
+        "safeHasModules": None,
         "transactionCount": 7,
         "name": None,
         "sanctioned": False,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
-from centgate.crypto.contract.owner_kinds import GOVERNOR_CALL, OWNER_CALLS, classify_owner
+from centgate.crypto.contract.owner_kinds import OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.wallet.accounts import (
     ENS_RESOLVERS,
@@ -22,7 +22,6 @@ from centgate.fallback import attempt
 from centgate.lookups import erc20
 from centgate.providers.rpc import ContractCall, OnchainAccount, Rpc
 
-_OWNER_CALLS = (*OWNER_CALLS, GOVERNOR_CALL)
 _Answers = Mapping[str, bytes | None]
 
 
@@ -97,7 +96,7 @@ async def _read_state(
 
     The getters come last: code that uses up the gas of the bundle hides nothing of the other calls.
     """
-    getters = {name: ContractCall(address, function_selector(name)) for name in _OWNER_CALLS}
+    getters = {name: ContractCall(address, data) for name, data in OWNER_CALLS.items()}
     bundle = {**calls, **getters}
     state, returned = await asyncio.gather(
         attempt(rpc.account, chain_id, address), attempt(rpc.call_contracts, chain_id, [*bundle.values()])

@@ -71,6 +71,9 @@ class OwnerAccount(Data):
     )
     threshold: int | None = Field(description="Signatures that a Safe needs.")
     owner_count: int | None = Field(description="Number of a Safe's owners.")
+    has_modules: bool | None = Field(
+        description="Whether a Safe has modules: contracts that act for it without its owners' signatures."
+    )
     delay_seconds: int | None = Field(description="Delay of a timelock, in seconds.")
 
 
@@ -250,6 +253,7 @@ def _build_account(owner: Owner) -> OwnerAccount:
         kind=owner.kind,
         threshold=owner.threshold,
         owner_count=owner.owner_count,
+        has_modules=owner.has_modules,
         delay_seconds=owner.delay_seconds,
     )
 

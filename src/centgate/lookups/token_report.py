@@ -190,6 +190,10 @@ class TokenOwnership(Data):
     )
     owner_threshold: int | None = Field(description="Signatures that a Safe needs; null for other owners.")
     owner_count: int | None = Field(description="Owners of a Safe; null for other owners.")
+    owner_has_modules: bool | None = Field(
+        description="Whether a Safe has modules: contracts that act for it without its owners' signatures. "
+        "Null for other owners, and when unknown."
+    )
     owner_delay_seconds: int | None = Field(description="Delay of a timelock in seconds; null without one.")
     creator_address: str | None = Field(description="Lower case.")
     reclaimable: bool | None = Field(description="Whether a renounced ownership can be taken back.")
@@ -477,6 +481,7 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
         owner_kind=evidence.owner_kind,
         owner_threshold=owner.threshold if owner and is_owner_known else None,
         owner_count=owner.owner_count if owner and is_owner_known else None,
+        owner_has_modules=owner.has_modules if owner and is_owner_known else None,
         owner_delay_seconds=owner.delay_seconds if owner and is_owner_known else None,
         creator_address=flags.creator_address,
         reclaimable=flags.reclaimable,

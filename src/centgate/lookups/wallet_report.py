@@ -94,6 +94,10 @@ class WalletAccount(Data):
         description="Signatures that a transaction of the Safe needs; null if it is none."
     )
     safe_owners: int | None = Field(description="Number of the Safe's owners; null if it is none.")
+    safe_has_modules: bool | None = Field(
+        description="Whether the Safe has modules: contracts that act for it without its owners' signatures; "
+        "null if it is none, and when unknown."
+    )
     transaction_count: int | None = Field(
         description="Transactions that the wallet has sent; null for a contract, and when unknown."
     )
@@ -254,6 +258,7 @@ def _build_account(account: Account) -> WalletAccount:
         delegate_address=account.delegate_address,
         safe_threshold=account.threshold,
         safe_owners=account.owner_count,
+        safe_has_modules=account.has_modules,
         transaction_count=account.transaction_count,
         name=account.name,
         sanctioned=account.is_sanctioned,

@@ -204,6 +204,7 @@ class TokenRiskRequest(NamedChainRequest):
             owner_kind="contract",
             owner_threshold=None,
             owner_count=None,
+            owner_has_modules=None,
             owner_delay_seconds=None,
             creator_address=None,
             reclaimable=False,

@@ -137,6 +137,7 @@ class WalletBriefRequest(ChainRequest):
             delegate_address=None,
             safe_threshold=None,
             safe_owners=None,
+            safe_has_modules=None,
             transaction_count=1204,
             name=None,
             sanctioned=False,

@@ -601,34 +601,35 @@ def test_habit_of_trusted_token_is_low(habit: Any):
 # the owner that the chain shows
 
 ALL_POWERS: dict[str, Any] = {"tax_modifiable": True, "blacklists": True, "mintable": True}
-
-
-def set_owner(kind: Any, **more: Any) -> TokenEvidence:
-    return replace(change_flags(**ALL_POWERS), owner=Owner(OWNER, kind, **more))
+SHARED_SAFE = Owner(OWNER, "safe", threshold=2, owner_count=3, has_modules=False)
 
 
 @pytest.mark.parametrize(
     ("owner", "level"),
     [
-        (set_owner("wallet"), "high"),
-        (set_owner("contract"), "high"),
-        (set_owner("unknown"), "high"),
-        (set_owner("safe", threshold=1, owner_count=3), "high"),
-        (set_owner("safe", threshold=2, owner_count=3), "medium"),
+        (Owner(OWNER, "wallet"), "high"),
+        (Owner(OWNER, "contract"), "high"),
+        (Owner(OWNER, "unknown"), "high"),
+        (SHARED_SAFE, "medium"),
+        (replace(SHARED_SAFE, threshold=1), "high"),
+        (replace(SHARED_SAFE, has_modules=True), "high"),
+        (replace(SHARED_SAFE, has_modules=None), "high"),
         # any contract can return the same values
-        (set_owner("timelock", delay_seconds=172_800), "high"),
-        (set_owner("governor"), "high"),
+        (Owner(OWNER, "timelock", delay_seconds=172_800), "high"),
+        (Owner(OWNER, "governor"), "high"),
     ],
-    ids=lambda value: str(value) if isinstance(value, str) else value.owner.kind,
+    ids=lambda value: (
+        value if isinstance(value, str) else f"{value.kind}-{value.threshold}-{value.has_modules}"
+    ),
 )
-def test_kind_of_owner_limits_all_powers_together(owner: TokenEvidence, level: str):
-    assert evaluate_token(owner).level == level
+def test_kind_of_owner_limits_all_powers_together(owner: Owner, level: str):
+    assert evaluate_token(replace(change_flags(**ALL_POWERS), owner=owner)).level == level
 
 
 def test_safe_limits_worst_power():
     worst = change_flags(changes_balances=True)
     claimed = replace(worst, owner=Owner(OWNER, "timelock", delay_seconds=172_800))
-    shared = replace(worst, owner=Owner(OWNER, "safe", threshold=3))
+    shared = replace(worst, owner=SHARED_SAFE)
 
     assert list_flags(worst)["owner_changes_balances"] == "critical"
     assert list_flags(shared)["owner_changes_balances"] == "high"
@@ -636,9 +637,7 @@ def test_safe_limits_worst_power():
 
 
 def test_hidden_owner_cancels_limit_of_safe():
-    facts = replace(
-        change_flags(changes_balances=True, hidden_owner=True), owner=Owner(OWNER, "safe", threshold=3)
-    )
+    facts = replace(change_flags(changes_balances=True, hidden_owner=True), owner=SHARED_SAFE)
 
     assert list_flags(facts)["owner_changes_balances"] == "critical"
 
@@ -655,7 +654,7 @@ def test_owner_from_chain_alone_counts():
 @pytest.mark.parametrize("listed", ["", BURN, "0x" + "0" * 40])
 def test_owner_denied_by_analysis_is_reported(listed: str):
     facts = change_flags(owner_address=listed, owner_percent=30.0, mintable=True)
-    facts = replace(facts, owner=Owner(OTHER, "safe", threshold=2, owner_count=3))
+    facts = replace(facts, owner=replace(SHARED_SAFE, address=OTHER))
 
     assert (facts.owner_state, facts.owner_address, facts.owner_kind) == ("held", OTHER, "safe")
     assert (facts.owner_percent, facts.has_power("mintable")) == (None, True)
@@ -700,7 +699,7 @@ def test_power_denied_by_analysis_is_named_with_function():
 def test_renounced_owner_changes_no_balances_but_code_may_be_destroyed():
     """GoPlus says of a self-destruction that there is one, not whose it is."""
     facts = change_flags(owner_address=BURN, changes_balances=True, self_destructs=True)
-    shared = replace(change_flags(self_destructs=True), owner=Owner(OWNER, "safe", threshold=3))
+    shared = replace(change_flags(self_destructs=True), owner=SHARED_SAFE)
 
     assert facts.has_power("changes_balances") is False
     flags = list_flags(facts)
@@ -1373,6 +1372,7 @@ OWNERS = st.builds(
     st.sampled_from([None, OWNER, OTHER, BURN]),
     st.sampled_from(["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]),
     threshold=st.sampled_from([None, 1, 2]),
+    has_modules=st.sampled_from([None, False, True]),
     delay_seconds=st.sampled_from([None, 60, 172_800]),
 )
 ALL_FACTS = st.builds(

@@ -235,6 +235,11 @@ export interface TokenOwnership {
   ownerThreshold: number | null;
   /** Owners of a Safe; null for other owners. */
   ownerCount: number | null;
+  /**
+   * Whether a Safe has modules: contracts that act for it without its owners' signatures. Null for other
+   * owners, and when unknown.
+   */
+  ownerHasModules: boolean | null;
   /** Delay of a timelock in seconds; null without one. */
   ownerDelaySeconds: number | null;
   /** Lower case. */
@@ -531,6 +536,8 @@ export interface ControllingAccount {
   threshold: number | null;
   /** Number of a Safe's owners. */
   ownerCount: number | null;
+  /** Whether a Safe has modules: contracts that act for it without its owners' signatures. */
+  hasModules: boolean | null;
   /** Delay of a timelock, in seconds. */
   delaySeconds: number | null;
   /**
@@ -598,6 +605,8 @@ export interface OwnerAccount {
   threshold: number | null;
   /** Number of a Safe's owners. */
   ownerCount: number | null;
+  /** Whether a Safe has modules: contracts that act for it without its owners' signatures. */
+  hasModules: boolean | null;
   /** Delay of a timelock, in seconds. */
   delaySeconds: number | null;
 }
@@ -963,6 +972,11 @@ export interface WalletAccount {
   safeThreshold: number | null;
   /** Number of the Safe's owners; null if it is none. */
   safeOwners: number | null;
+  /**
+   * Whether the Safe has modules: contracts that act for it without its owners' signatures; null if it
+   * is none, and when unknown.
+   */
+  safeHasModules: boolean | null;
   /** Transactions that the wallet has sent; null for a contract, and when unknown. */
   transactionCount: number | null;
   /**

@@ -251,6 +251,10 @@ class TokenOwnership(AnswerData):
     """Signatures that a Safe needs; None for other owners."""
     owner_count: int | None
     """Owners of a Safe; None for other owners."""
+    owner_has_modules: bool | None
+    """Whether a Safe has modules: contracts that act for it without its owners' signatures. None for
+    other owners, and when unknown.
+    """
     owner_delay_seconds: int | None
     """Delay of a timelock in seconds; None without one."""
     creator_address: str | None
@@ -583,6 +587,8 @@ class ControllingAccount(AnswerData):
     """Signatures that a Safe needs."""
     owner_count: int | None
     """Number of a Safe's owners."""
+    has_modules: bool | None
+    """Whether a Safe has modules: contracts that act for it without its owners' signatures."""
     delay_seconds: int | None
     """Delay of a timelock, in seconds."""
     owner: OwnerAccount | None
@@ -658,6 +664,8 @@ class OwnerAccount(AnswerData):
     """Signatures that a Safe needs."""
     owner_count: int | None
     """Number of a Safe's owners."""
+    has_modules: bool | None
+    """Whether a Safe has modules: contracts that act for it without its owners' signatures."""
     delay_seconds: int | None
     """Delay of a timelock, in seconds."""
 
@@ -1040,6 +1048,10 @@ class WalletAccount(AnswerData):
     """Signatures that a transaction of the Safe needs; None if it is none."""
     safe_owners: int | None
     """Number of the Safe's owners; None if it is none."""
+    safe_has_modules: bool | None
+    """Whether the Safe has modules: contracts that act for it without its owners' signatures; None if
+    it is none, and when unknown.
+    """
     transaction_count: int | None
     """Transactions that the wallet has sent; None for a contract, and when unknown."""
     name: str | None

@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from centgate.chains import is_burn_address
-from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.contract.bytecode import delegation_target, function_selector
 from centgate.crypto.contract.owners import Owner
 
-OWNER_CALLS = ("getThreshold()", "getOwners()", "VERSION()", "getMinDelay()", "delay()", "votingDelay()")
-"""Calls without arguments that tell a Safe (getThreshold, getOwners, VERSION), a timelock of OpenZeppelin
-(getMinDelay) or Compound (delay), and a governor (votingDelay, votingPeriod) apart."""
-GOVERNOR_CALL = "votingPeriod()"
+MODULES_CALL = "getModulesPaginated(address,uint256)"
+OWNER_CALLS: Mapping[str, bytes] = {
+    signature: function_selector(signature)
+    for signature in (
+        "getThreshold()",
+        "getOwners()",
+        "VERSION()",
+        "getMinDelay()",
+        "delay()",
+        "votingDelay()",
+        "votingPeriod()",
+    )
+} | {MODULES_CALL: function_selector(MODULES_CALL) + (1).to_bytes(32) * 2}
+"""Call data by function, for the calls that tell a Safe (getThreshold, getOwners, VERSION), a timelock of
+OpenZeppelin (getMinDelay) or Compound (delay), and a governor (votingDelay, votingPeriod) apart.
+
+A Safe's list of modules starts at the address 1; its first page of one module says whether it has any.
+"""
 SAFE_SINGLETONS = frozenset(
     {
         "0xb6029ea3b2c51d09a50b53ca8012feeb05bda35a",
@@ -75,14 +89,24 @@ def _classify_contract(address: str, answers: Mapping[str, bytes | None], *, is_
     threshold, owner_count = _read_number(answers.get("getThreshold()")), _count_owners(answers)
     if threshold and owner_count and threshold <= owner_count and answers.get("VERSION()"):
         kind = "safe" if is_safe_code else "contract"
-        return Owner(address, kind, threshold=threshold, owner_count=owner_count)
-    if _read_number(answers.get("votingDelay()")) is not None and _read_number(answers.get(GOVERNOR_CALL)):
+        return Owner(
+            address, kind, threshold=threshold, owner_count=owner_count, has_modules=_has_modules(answers)
+        )
+    if _read_number(answers.get("votingDelay()")) is not None and _read_number(answers.get("votingPeriod()")):
         return Owner(address, "governor")
     delays = (_read_number(answers.get(call)) for call in ("getMinDelay()", "delay()"))
     delay = next((each for each in delays if each is not None), None)
     if delay is not None and delay <= MAX_DELAY_SECONDS:
         return Owner(address, "timelock", delay_seconds=delay)
     return Owner(address, "contract")
+
+
+def _has_modules(answers: Mapping[str, bytes | None]) -> bool | None:
+    """True if the first page of a Safe's modules, an array and the next address, is not empty."""
+    returned = answers.get(MODULES_CALL) or b""
+    if len(returned) < 96 or int.from_bytes(returned[:32]) != 64:
+        return None
+    return any(returned[64:96])
 
 
 def _read_number(returned: bytes | None) -> int | None:

@@ -28,6 +28,8 @@ class Owner:
     """Signatures that a Safe needs."""
     owner_count: int | None = None
     """Owners of a Safe."""
+    has_modules: bool | None = None
+    """True if contracts may act for a Safe without its owners' signatures."""
     delay_seconds: int | None = None
     """Delay of a timelock."""
     delegate_address: str | None = None

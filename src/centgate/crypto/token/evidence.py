@@ -388,9 +388,10 @@ class TokenEvidence:
 
     @cached_property
     def has_shared_owner(self) -> bool:
-        """True if its owner is a Safe that needs several signatures."""
-        threshold = (self.owner and self.owner.threshold) or 0
-        return self.owner_kind == "safe" and threshold > 1 and not self.has_hidden_control
+        """True if its owner is a Safe that does nothing without several signatures."""
+        if not self.owner or self.owner_kind != "safe" or self.has_hidden_control:
+            return False
+        return (self.owner.threshold or 0) > 1 and self.owner.has_modules is False
 
     @cached_property
     def has_hidden_control(self) -> bool:

@@ -44,6 +44,8 @@ class Account:
     """Signatures that a Safe needs."""
     owner_count: int | None = None
     """Owners of a Safe."""
+    has_modules: bool | None = None
+    """True if contracts may act for a Safe without its owners' signatures."""
     transaction_count: int | None = None
     """Transactions that a wallet has sent."""
     name: str | None = None
@@ -61,6 +63,7 @@ def classify_account_owner(
         delegate_address=owner.delegate_address,
         threshold=owner.threshold if owner.kind == "safe" else None,
         owner_count=owner.owner_count if owner.kind == "safe" else None,
+        has_modules=owner.has_modules if owner.kind == "safe" else None,
         transaction_count=transaction_count if is_wallet else None,
         name=name,
         is_sanctioned=is_sanctioned,

@@ -22,6 +22,7 @@ contract Safe is CallRunner {
     uint256 private threshold;
     address[] private owners;
     mapping(address => bool) public isOwner;
+    address[] private modules;
 
     event SafeSetup(address indexed initiator, address[] owners, uint256 threshold);
 
@@ -39,6 +40,23 @@ contract Safe is CallRunner {
 
     function getThreshold() external view returns (uint256) {
         return threshold;
+    }
+
+    function enableModule(address module) external {
+        require(isOwner[msg.sender], "not an owner");
+        modules.push(module);
+    }
+
+    /// First page of the modules; Safe continues at any module, this contract only starts, at address 1.
+    function getModulesPaginated(address start, uint256 pageSize)
+        external
+        view
+        returns (address[] memory page, address next)
+    {
+        require(start == address(1) && pageSize > 0, "GS105");
+        page = new address[](modules.length < pageSize ? modules.length : pageSize);
+        for (uint256 i = 0; i < page.length; i++) page[i] = modules[i];
+        next = page.length < modules.length ? page[page.length - 1] : address(1);
     }
 
     function execute(address target, uint256 value, bytes calldata data) external {
