@@ -109,6 +109,14 @@ def test_missing_simulation_is_told_by_one_that_covers_chain(
     assert build_token_risk(TOKEN, evidence, None, []).honeypot.not_simulated == told
 
 
+def test_simulation_without_result_failed():
+    evidence = TokenEvidence(
+        NOW, own_simulation=Simulation(explanation="it stalled"), no_simulation_reason="chain_not_covered"
+    )
+
+    assert build_token_risk(TOKEN, evidence, None, []).honeypot.not_simulated == "failed"
+
+
 @pytest.mark.parametrize(
     ("raw", "told"), [({}, (18, "honeypotis")), ({"token_symbol": "SOME"}, (None, "goplus"))]
 )

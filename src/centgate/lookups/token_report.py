@@ -412,11 +412,14 @@ def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
 
 
 def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["failed"]:
-    """Return why no trade was simulated, by the first simulation that covers the chain."""
+    """Return why no trade was simulated: `failed` if a simulation ended without a result, else what prevented
+    the first one that covers the chain.
+    """
     first, own = evidence.no_simulation_reason, evidence.no_own_simulation_reason
-    if first in (None, "chain_not_covered") and own not in (None, "chain_not_covered"):
-        return "failed" if own == "no_contract" else own
-    return first or "failed"
+    if evidence.trades:
+        return "failed"
+    reason = own if first in (None, "chain_not_covered") and own not in (None, "chain_not_covered") else first
+    return "failed" if reason in (None, "no_contract") else reason
 
 
 def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:
