@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,75 @@ def build_transaction(**more: Any) -> dict[str, Any]:
     }
 
 
-def serve_transfers(upstreams: FakeUpstreams, transfers: list[Any], transactions: list[Any]) -> None:
-    """Answer both lists of transfers."""
+def serve_transfers(
+    upstreams: FakeUpstreams,
+    transfers: list[Any],
+    transactions: list[Any],
+    internal_transactions: tuple[Any, ...] = (),
+) -> None:
+    """Answer the three lists of transfers."""
     upstreams.set_response("blockscout", f"{AT}/token-transfers", build_list(*transfers))
     upstreams.set_response("blockscout", f"{AT}/transactions", build_list(*transactions))
+    upstreams.set_response("blockscout", f"{AT}/internal-transactions", build_list(*internal_transactions))
+
+
+def build_internal_transaction(**more: Any) -> dict[str, Any]:
+    return {
+        "transaction_hash": "0x" + "3f" * 32,
+        "from": {"hash": FRIEND, "is_contract": True},
+        "to": {"hash": WALLET},
+        "value": "500000000000000000",
+        "type": "call",
+        "index": 4,
+        "success": True,
+        "error": None,
+        "created_contract": None,
+        "timestamp": "2026-11-02T10:15:49.000000Z",
+        "block_number": 38400002,
+        **more,
+    }
+
+
+async def test_coins_that_contracts_sent_are_among_transfers(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    rows = (
+        build_internal_transaction(),
+        build_internal_transaction(type="delegatecall"),
+        build_internal_transaction(index=0),
+        build_internal_transaction(success=False, error="reverted"),
+        build_internal_transaction(value="0"),
+        build_internal_transaction(type="selfdestruct", index=0, value="7"),
+    )
+    serve_transfers(upstreams, [], [build_transaction()], rows)
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        found = await blockscout.transfers(8453, WALLET)
+
+    assert [(each.sender, each.amount, each.token) for each in found] == [
+        (WALLET, 10**18, None),
+        (FRIEND, 5 * 10**17, None),
+        (FRIEND, 7, None),
+    ]
+    assert blockscout.trace.warnings == []
+
+
+@pytest.mark.parametrize("seconds", [0, 9])
+async def test_transfers_are_listed_without_internal_transactions(
+    upstreams: FakeUpstreams, tmp_path: Path, seconds: float
+) -> None:
+    serve_transfers(upstreams, [build_token_transfer()], [])
+    upstreams.set_response_function(
+        "blockscout", f"{AT}/internal-transactions", lambda _: (time.sleep(seconds), (500, None))[1]
+    )
+    url = upstreams.url_of("blockscout")
+
+    async with open_provider(Blockscout, tmp_path, url=url, timeout=4) as blockscout:
+        found = await blockscout.transfers(8453, WALLET)
+
+    assert len(found) == 1
+    assert any("coins that contracts sent are missing" in each for each in blockscout.trace.warnings)
+    assert blockscout.trace.providers["blockscout"]["status"] == "ok"
 
 
 @pytest.mark.parametrize("names", [NEW, OLD])
@@ -239,7 +305,7 @@ async def test_invalid_balance_is_failure(upstreams: FakeUpstreams, tmp_path: Pa
 
 @pytest.mark.extended
 async def test_unknown_address_has_unknown_balance(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    for path in ("", "/tokens", "/token-transfers", "/transactions"):
+    for path in ("", "/tokens", "/token-transfers", "/transactions", "/internal-transactions"):
         upstreams.set_response("blockscout", AT + path, {"message": "Not found"}, status=404)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:

@@ -164,6 +164,9 @@ def serve_blockscout(
     upstreams.set_response(
         "blockscout", f"{at}/transactions", {"items": transactions or [], "next_page_params": None}
     )
+    upstreams.set_response(
+        "blockscout", f"{at}/internal-transactions", {"items": [], "next_page_params": None}
+    )
 
 
 def blockscout_token(token: str, amount: int, **more: Any) -> dict[str, Any]:

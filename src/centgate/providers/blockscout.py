@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,12 +25,13 @@ from centgate.crypto.contract.contracts import (
 from centgate.crypto.contract.published_abi import parse_signatures
 from centgate.crypto.wallet.wallets import Holding, NativeCoin, Transfer
 from centgate.errors import NoData, ProviderFailure
-from centgate.fallback import open_task_group
+from centgate.fallback import attempt, open_task_group
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.blockscout_wallet import (
     JsonObject,
     is_failed,
     is_of_fungible,
+    moves_coins,
     page_rows,
     parse_holding,
     parse_native_transfer,
@@ -194,13 +196,31 @@ class Blockscout(Provider):
                 self._first_page(chain_id, f"/addresses/{wallet}/token-transfers", type="ERC-20")
             )
             coins = group.create_task(self._first_page(chain_id, f"/addresses/{wallet}/transactions"))
+            internal = group.create_task(self._internal_transactions(chain_id, wallet))
         transfers = [
             *(parse_token_transfer(row, chain_id) for row in tokens.result() if is_of_fungible(row)),
             *(parse_native_transfer(row, chain_id) for row in coins.result() if not is_failed(row)),
+            *(parse_native_transfer(row, chain_id) for row in internal.result() if moves_coins(row)),
         ]
         if unreadable := transfers.count(None):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return [transfer for transfer in transfers if transfer]
+
+    async def _internal_transactions(self, chain_id: int, wallet: str) -> list[JsonObject]:
+        """Return the latest calls of contracts from and to a wallet; warn if the explorer does not list them
+        in half of the time.
+        """
+        try:
+            async with asyncio.timeout(self.remaining_seconds / 2):
+                rows = await attempt(self._first_page, chain_id, f"/addresses/{wallet}/internal-transactions")
+        except TimeoutError:
+            rows = None
+        if isinstance(rows, list):
+            return rows
+        self.trace.add_warning(
+            f"coins that contracts sent are missing among the transfers: {self.info.label} did not list them"
+        )
+        return []
 
     async def _first_page(self, chain_id: int, path: str, **params: str) -> list[JsonObject]:
         """Return the first page of a list; empty for an unknown address."""

@@ -23,6 +23,8 @@ from centgate.crypto.wallet.wallets import (
 
 JsonObject = dict[str, Any]
 
+_SENDING_TYPES = ("call", "create", "create2", "selfdestruct")
+
 
 def page_rows(page: Any) -> list[JsonObject]:
     """Return the rows of a page, those that are no objects as empty ones; TypeError if not one is one."""
@@ -59,8 +61,19 @@ def parse_token_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
 
 
 def parse_native_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
-    """Parse a row of `/addresses/{a}/transactions`; None if it cannot be read."""
+    """Parse a row of `/addresses/{a}/transactions` or `/internal-transactions`; None if it cannot be read."""
     return _parse_transfer(row, None, row.get("value"), chain_id)
+
+
+def moves_coins(row: JsonObject) -> bool:
+    """True if a row of `/addresses/{a}/internal-transactions` is of coins that a contract sent.
+
+    A delegated call repeats the value of the call around it. The first call is the transaction itself.
+    """
+    is_within = row.get("type") in _SENDING_TYPES and not (
+        row.get("type") == "call" and row.get("index") == 0
+    )
+    return is_within and row.get("success") is not False and as_base_units(row.get("value")) != 0
 
 
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any, chain_id: int) -> Transfer | None:
