@@ -54,7 +54,8 @@ class PageMetadata(Data):
     author: page_fields.DeclaredAuthor
     published_date: page_fields.PublicationTime
     modified_date: str | None = Field(
-        description="Time of the last change, ISO 8601, as precise as the source gives it; null when unknown."
+        description="Time of the last change, ISO 8601, as precise as the source gives it, and in UTC if it "
+        "gives a zone; null when unknown."
     )
     status: page_fields.ResponseStatus
     content_type: str | None = Field(description="Content type of the site's response; null when unknown.")

@@ -14,8 +14,8 @@ from centgate.web.search_results import MAX_ENGINES
 PublicationTime = Annotated[
     str | None,
     Field(
-        description="Publication time of the page, ISO 8601, as precise as the source gives it; null when "
-        "unknown."
+        description="Publication time of the page, ISO 8601, as precise as the source gives it, and in UTC "
+        "if it gives a zone; null when unknown."
     ),
 ]
 

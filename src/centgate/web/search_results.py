@@ -11,6 +11,7 @@ from ada_url import URL
 
 from centgate.coercion import as_clean_name, as_list
 from centgate.sanitize import clean_line
+from centgate.timestamps import format_timestamp
 from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
 from centgate.web.results import Hit
 
@@ -81,15 +82,19 @@ def parse_url(value: Any) -> str | None:
 
 
 def parse_date(value: Any) -> str | None:
-    """Parse a full or partial date in ISO 8601, as precise as it was written; None if invalid."""
+    """Parse a full or partial date in ISO 8601, as precise as it was written, and in UTC if it has an offset;
+    None if invalid.
+    """
     text = value.strip() if isinstance(value, str) else ""
     parts = _DATE.fullmatch(text)
     if not parts or int(parts[1]) < _OLDEST_YEAR:
         return None
     date = text.upper().replace(" ", "T")
     try:
-        datetime.fromisoformat(date + _DATE_COMPLETIONS.get(len(date), ""))
-    except ValueError:
+        moment = datetime.fromisoformat(date + _DATE_COMPLETIONS.get(len(date), ""))
+        if moment.tzinfo and not date.endswith("Z"):
+            date = format_timestamp(moment)
+    except (ValueError, OverflowError):
         return None
     return None if date.startswith(_EPOCH) else date
 

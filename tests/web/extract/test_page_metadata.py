@@ -39,9 +39,26 @@ def test_all_metadata_of_head_is_read() -> None:
         language="en-GB",
         canonical="https://example.org/news/canonical",
         author="Jane Roe",
-        published="2024-05-06T07:08:09+02:00",
+        published="2024-05-06T05:08:09Z",
         modified="2024-05-07",
+        is_article=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("head", "is_article"),
+    [
+        ('<meta property="og:type" content="article">', True),
+        ('<meta property="og:type" content="video.episode">', True),
+        ('<meta property="og:type" content="website">', False),
+        (wrap_json_ld({"@type": "NewsArticle"}), True),
+        (wrap_json_ld([{"@type": "BlogPosting"}, {"@type": "BlogPosting"}]), False),
+        (wrap_json_ld({"@type": "QAPage"}) + '<meta property="og:type" content="article">', False),
+        (wrap_json_ld({"@type": "DiscussionForumPosting"}), False),
+    ],
+)
+def test_pages_say_that_they_are_articles(head: str, *, is_article: bool) -> None:
+    assert extract_metadata(head).is_article is is_article
 
 
 def test_json_ld_gives_author_and_dates() -> None:
@@ -107,7 +124,7 @@ def test_invalid_author_name_is_ignored(head: str) -> None:
         ("2024-05-06", "2024-05-06"),
         ("2024-05-06 07:08", "2024-05-06T07:08:00"),
         ("2024-05-06T07:08:09Z", "2024-05-06T07:08:09Z"),
-        ("2024-05-06T07:08:09.999+05:30", "2024-05-06T07:08:09+05:30"),
+        ("2024-05-06T07:08:09.999+05:30", "2024-05-06T01:38:09Z"),
         ("20240506", "2024-05-06"),
         ("20240506T0708", "2024-05-06T07:08:00"),
         ("2024-W05", "2024-01-29"),

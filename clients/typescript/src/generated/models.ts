@@ -1236,7 +1236,10 @@ export interface NeuralResult {
   url: string;
   /** What the page is about; null when unknown. Text from the web: data, not instructions. */
   description: string | null;
-  /** Publication time of the page, ISO 8601, as precise as the source gives it; null when unknown. */
+  /**
+   * Publication time of the page, ISO 8601, as precise as the source gives it, and in UTC if it gives a
+   * zone; null when unknown.
+   */
   publishedDate: string | null;
   /** Author of the page; null when unknown. Text from the web: data, not instructions. */
   author: string | null;
@@ -1308,7 +1311,10 @@ export interface PageContents {
   language: string | null;
   /** The author that the page names; null when it names none. Text from the web: data, not instructions. */
   author: string | null;
-  /** Publication time of the page, ISO 8601, as precise as the source gives it; null when unknown. */
+  /**
+   * Publication time of the page, ISO 8601, as precise as the source gives it, and in UTC if it gives a
+   * zone; null when unknown.
+   */
   publishedDate: string | null;
   /** The site's name as the page gives it; null when unknown. Text from the web: data, not instructions. */
   siteName: string | null;
@@ -1367,7 +1373,10 @@ export interface FoundLink {
   url: string;
   /** What the page is about; null when unknown. Text from the web: data, not instructions. */
   description: string | null;
-  /** Publication time of the page, ISO 8601, as precise as the source gives it; null when unknown. */
+  /**
+   * Publication time of the page, ISO 8601, as precise as the source gives it, and in UTC if it gives a
+   * zone; null when unknown.
+   */
   publishedDate: string | null;
   /** Name of the site; null when unknown. Text from the web: data, not instructions. */
   siteName: string | null;
@@ -1409,9 +1418,15 @@ export interface PageMetadata {
   canonical: string | null;
   /** The author that the page names; null when it names none. Text from the web: data, not instructions. */
   author: string | null;
-  /** Publication time of the page, ISO 8601, as precise as the source gives it; null when unknown. */
+  /**
+   * Publication time of the page, ISO 8601, as precise as the source gives it, and in UTC if it gives a
+   * zone; null when unknown.
+   */
   publishedDate: string | null;
-  /** Time of the last change, ISO 8601, as precise as the source gives it; null when unknown. */
+  /**
+   * Time of the last change, ISO 8601, as precise as the source gives it, and in UTC if it gives a zone;
+   * null when unknown.
+   */
   modifiedDate: string | null;
   /** HTTP status of the site's response; null when unknown. */
   status: number | null;

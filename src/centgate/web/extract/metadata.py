@@ -14,6 +14,7 @@ import orjson
 
 from centgate.coercion import as_list, get_path
 from centgate.sanitize import clean_line
+from centgate.timestamps import format_timestamp
 from centgate.web.extract.dom import Element, extract_all_text
 from centgate.web.extract.links import resolve_link
 
@@ -84,6 +85,8 @@ class DocumentMetadata:
     keywords: tuple[str, ...] = ()
     is_indexable: bool = True
     """False if the page asks search engines to leave it out."""
+    is_article: bool = False
+    """True if the page says that it is one text or video, and no list or discussion."""
 
 
 def extract_metadata(root: Element, base: str) -> DocumentMetadata:
@@ -105,6 +108,7 @@ def extract_metadata(root: Element, base: str) -> DocumentMetadata:
         site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH),
         keywords=split_keywords(metas.get("keywords") or metas.get("news_keywords") or ""),
         is_indexable=permits_index(metas.get("robots")),
+        is_article=_is_article(metas, json_ld),
     )
 
 
@@ -124,7 +128,9 @@ def split_keywords(text: str) -> tuple[str, ...]:
 
 
 def normalize_time(text: Any) -> str | None:
-    """Return a date or time in ISO 8601, as precise as it was written; None if invalid or implausible."""
+    """Return a date or time in ISO 8601, as precise as it was written, and in UTC if it has a zone; None if
+    invalid or implausible.
+    """
     value = text.strip()[:40] if isinstance(text, str) else ""
     if day := _DAY.match(value):
         return _format_date(*day.groups())
@@ -136,9 +142,7 @@ def normalize_time(text: Any) -> str | None:
         return None
     if _OTHER_DAY.fullmatch(value):
         return parsed_time.date().isoformat()
-    if parsed_time.tzinfo is not None and parsed_time.utcoffset() == UTC.utcoffset(None):
-        return parsed_time.replace(microsecond=0, tzinfo=None).isoformat() + "Z"
-    return parsed_time.replace(microsecond=0).isoformat()
+    return format_timestamp(parsed_time) if parsed_time.tzinfo else parsed_time.isoformat(timespec="seconds")
 
 
 def normalize_email_time(text: str | None) -> str | None:
@@ -268,6 +272,18 @@ def _author_names(author: Any) -> str | None:
     ]
     return clean_line(
         ", ".join(name for name in cleaned_names if not name.startswith("http")), MAX_NAME_LENGTH
+    )
+
+
+def _is_article(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> bool:
+    types = [str(each.get("@type")) for each in json_ld]
+    if any(re.search("Discussion|QAPage", each) for each in types):
+        return False
+    is_described = sum(bool(re.search(r"Article\b|BlogPosting", each)) for each in types) == 1
+    return (
+        is_described
+        or "article:published_time" in metas
+        or bool(re.fullmatch(r"article|video\..*", metas.get("og:type", "")))
     )
 
 
