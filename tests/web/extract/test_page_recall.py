@@ -17,8 +17,8 @@ PARAGRAPHS = tuple(
 MENU = "<nav><ul>" + "".join(f"<li><a href=/m/{n}>Menu {n}</a></li>" for n in range(8)) + "</ul></nav>"
 
 
-def extract_text(body: str, *, only_main_content: bool = True) -> ExtractedPage:
-    page = f"<!doctype html><html><head><title>The town</title></head><body>{body}</body></html>"
+def extract_text(body: str, *, head: str = "", only_main_content: bool = True) -> ExtractedPage:
+    page = f"<!doctype html><html><head><title>The town</title>{head}</head><body>{body}</body></html>"
     return extract_page(page.encode(), "text/html", URL, only_main_content=only_main_content)
 
 
@@ -50,6 +50,9 @@ LOSSES = {
     + f"<div>{PARAGRAPHS[5]}<img src=/a.jpg></div><div>{PARAGRAPHS[6]}<hr></div>"
     + "".join(f"<p>{each}</p>" for each in PARAGRAPHS[7:])
     + "</article>",
+    "text beside a heading in an inline element": "<div id=content><span><b><h2>T</h2></b>"
+    + "<br><br>".join(PARAGRAPHS)
+    + "</span></div>",
     "emphasis at the start of loose text": "<article><h1>T</h1>"
     + "".join(f"<b>The</b>{each[3:]}<figure><img src=/a.png></figure>" for each in PARAGRAPHS)
     + "</article>",
@@ -172,6 +175,54 @@ def test_share_is_stated_if_main_part_lost_text() -> None:
     reading = extract_text(f"<main><h1>T</h1>{STORY}<aside><h2>Notes</h2><ul>{notes * 2}</ul></aside></main>")
 
     assert "% of the page's visible text" in reading.warnings[0]
+
+
+ARTICLE_MARK = "<meta property=og:type content=article>"
+COMMENTS = "".join(f"<li class=comment><p>{each[::-1]}</p></li>" for each in PARAGRAPHS * 3)
+
+
+@pytest.mark.parametrize(
+    ("head", "comments"),
+    [
+        (ARTICLE_MARK, f"<div id=comments><h2>30 comments</h2><ul>{COMMENTS}</ul></div>"),
+        (ARTICLE_MARK, f"<section class='post-comments'><article>{COMMENTS}</article></section>"),
+        ("", f"<ol class=commentlist>{COMMENTS}</ol>"),
+        ("", f"<div id=comments>{COMMENTS}<form id=commentform><textarea></textarea></form></div>"),
+    ],
+)
+def test_comments_below_article_are_left_out(head: str, comments: str) -> None:
+    reading = extract_text(f"{MENU}<div><h1>The town</h1>{STORY}</div>{comments}", head=head)
+
+    assert all(each in reading.markdown for each in PARAGRAPHS)
+    assert PARAGRAPHS[0][::-1] not in reading.markdown
+
+
+@pytest.mark.parametrize(
+    ("head", "start"),
+    [("", STORY), (ARTICLE_MARK, "<p>What do you think of the mill?</p>")],
+    ids=["no article", "a question"],
+)
+def test_discussion_stays(head: str, start: str) -> None:
+    reading = extract_text(f"<h1>T</h1>{start}<div class=comments><ul>{COMMENTS}</ul></div>", head=head)
+
+    assert all(each[::-1] in reading.markdown for each in PARAGRAPHS)
+
+
+@pytest.mark.parametrize(
+    ("head", "is_left_out"), [(ARTICLE_MARK, True), ("", False)], ids=["article", "any page"]
+)
+def test_boxes_around_declared_article_are_no_loss(head: str, *, is_left_out: bool) -> None:
+    boxes = "".join(
+        f"<div><a href=/b/{n}>Offer {n} of the new shop</a> from {n} June, in the town</div>"
+        for n in range(90)
+    )
+
+    reading = extract_text(
+        f"<article><h1>T</h1>{wrap_paragraphs()[:800]}</p></article><div>{boxes}</div>", head=head
+    )
+
+    assert PARAGRAPHS[0] in reading.markdown
+    assert ("Offer 7" not in reading.markdown) is is_left_out
 
 
 def test_ordinary_article_has_no_warning() -> None:

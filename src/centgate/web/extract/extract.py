@@ -179,7 +179,7 @@ def _extract_html(
     mark_code_lines(find_body(root))
     show_controls(find_body(root), only_main_content=only_main_content)
     if only_main_content and not is_shell:
-        main, extra = _convert_main_content(find_body(root), base)
+        main, extra = _convert_main_content(find_body(root), base, is_article=metadata.is_article)
         if len(main) < min(MIN_MAIN_CONTENT, len(visible) // 3):
             main, extra = _convert_whole_page(text, base)
         warnings += extra
@@ -229,8 +229,8 @@ def _has_only_menus(body: Element) -> bool:
     return TextDensity(rest).unlinked_length(rest) < MAX_FRAME_REST
 
 
-def _convert_main_content(body: Element, base: str) -> tuple[str, tuple[str, ...]]:
-    main = extract_main_content(body)
+def _convert_main_content(body: Element, base: str, *, is_article: bool) -> tuple[str, tuple[str, ...]]:
+    main = extract_main_content(body, is_article=is_article)
     warnings: tuple[str, ...] = (_FULLER_WARNING,) if main.is_fuller else ()
     is_partial = main.share < MIN_STATED_SHARE or main.container_share < MIN_CONTAINER_SHARE
     if is_partial and main.visible >= MIN_MAIN_CONTENT:

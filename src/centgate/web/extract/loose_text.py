@@ -1,4 +1,4 @@
-"""Turn text that stands directly in a division, beside blocks or images, into paragraphs.
+"""Turn text that stands directly beside blocks or images into paragraphs.
 
 Content is chosen by blocks, and such text belongs to none: it would be lost with its division.
 """
@@ -10,7 +10,11 @@ from lxml import etree
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import BLOCK_TAGS, NON_TEXT_TAGS, has_blocks, name_set
 
-_DIVISIONS = name_set("div section article main center blockquote body td figure form fieldset details aside")
+_DIVISIONS = name_set(
+    "div section article main center blockquote body td figure form fieldset details aside "
+    "span font b strong i em u small big ins del"
+)
+"""Elements that may have blocks and text beside them; inline ones have both in pages made by hand."""
 _OWN_BLOCKS = BLOCK_TAGS | {"img", "picture"}
 
 

@@ -23,6 +23,7 @@ from centgate.web.extract.boilerplate import (
     open_notes,
 )
 from centgate.web.extract.code_blocks import drop_language_labels
+from centgate.web.extract.comments import drop_comments
 from centgate.web.extract.content_blocks import keep_matching
 from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
@@ -72,21 +73,22 @@ class MainContent:
     """True if the first reading lost much of the text, and one that holds more is returned."""
 
 
-def extract_main_content(body: Element) -> MainContent:
-    """Return the main content of a body; modifies the body."""
+def extract_main_content(body: Element, *, is_article: bool = False) -> MainContent:
+    """Return the main content of a body; modifies the body. `is_article`: the page says that it is one."""
     container = find_container(body)
     inside = TextDensity(body).unlinked_length(container) if container is not None else 0
-    main = _select_main_content(body)
+    main = _select_main_content(body, is_article=is_article)
     kept = TextDensity(main.element).unlinked_length(main.element)
     return replace(main, container_share=min(1.0, kept / inside) if inside else 1)
 
 
-def _select_main_content(body: Element) -> MainContent:
+def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
     visible = max(1, TextDensity(body).unlinked_length(body))
     count = sum(1 for _ in islice(body.iter(), MAX_MEASURED))
     if count == MAX_MEASURED or measure_depth(body, MAX_NESTING) == MAX_NESTING:
         return _make_main_content(_content_by_tags(body), visible)
     drop_consent_banners(body)
+    drop_comments(body, is_article=is_article)
     drop_language_labels(body)
     wrap_loose_text(body)
     weights = TextDensity(body)
@@ -104,7 +106,7 @@ def _select_main_content(body: Element) -> MainContent:
         return _make_main_content(_with_title(part, body), visible)
     article = _run_trafilatura(original)
     reading = _with_title(part, body) if _is_reference(part) else _match_article(body, part, article, weights)
-    fuller = find_fuller_reading(reading, original, article)
+    fuller = find_fuller_reading(reading, original, article, is_article=is_article)
     return _make_main_content(reading if fuller is None else fuller, visible, is_fuller=fuller is not None)
 
 

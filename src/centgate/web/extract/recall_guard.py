@@ -14,12 +14,14 @@ from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.content_blocks import keep_matching, reduce_to_letters, split_letters
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import extract_text
-from centgate.web.extract.text_density import TextDensity
+from centgate.web.extract.text_density import TextDensity, measure_prose
 
 MIN_ARTICLE_RECALL = 0.45
 """Share of the article's text below which a reading has lost too much of it."""
 MIN_PAGE_SHARE = 0.3
 """Share of the unlinked text outside navigation below which a reading has lost too much of the page."""
+_FULL_RECALL, MIN_PROSE_SHARE = 0.9, 0.35
+"""Share of the article, and of the page's paragraphs, from which on a reading has what the page tells."""
 _MIN_ARTICLE_LENGTH, _MIN_PAGE_LENGTH = 300, 500
 _MIN_PROSE_LENGTH = 800
 """Unlinked characters of a reading below which it may be a box of a page that consists of links."""
@@ -28,18 +30,29 @@ _MIN_MATCH_LENGTH = 0.8
 _MAX_PARTS = 1000
 
 
-def find_fuller_reading(reading: Element, original: Element, article: str) -> Element | None:
+def find_fuller_reading(
+    reading: Element, original: Element, article: str, *, is_article: bool
+) -> Element | None:
     """Return a reading that holds much more than the given one; None if that one has lost little.
 
     `original` is the page without consent banners, `article` the text that trafilatura finds in it.
+    `is_article`: the page says that it is one, so that short texts and links around it are no loss.
     """
     if len(article) >= _MIN_ARTICLE_LENGTH:
         text = reduce_to_letters(extract_text(reading))
-        if measure_recall(text, reduce_to_letters(article)) < MIN_ARTICLE_RECALL:
+        recall = measure_recall(text, reduce_to_letters(article))
+        if recall < MIN_ARTICLE_RECALL:
             matched = copy.deepcopy(original)
             if keep_matching(matched, article) and _holds_more(matched, text, article):
                 return matched
+        if is_article and recall >= _FULL_RECALL and _holds_prose(reading, original):
+            return None
     return _find_untagged_text(reading, original)
+
+
+def _holds_prose(reading: Element, original: Element) -> bool:
+    """True if a reading holds what the page tells in paragraphs, whatever short texts the page has."""
+    return measure_prose(reading) >= measure_prose(original) * MIN_PROSE_SHARE
 
 
 def _holds_more(matched: Element, text: str, article: str) -> bool:

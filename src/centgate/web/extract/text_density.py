@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from centgate.web.extract.dom import Element
-from centgate.web.extract.elements import name_set
+from centgate.web.extract.elements import BLOCK_TAGS, has_blocks, name_set
+
+MIN_PARAGRAPH = 80
+"""Unlinked characters of a paragraph; shorter blocks may be labels."""
 
 _IGNORED_TAGS = name_set("script style template noscript head title option select textarea button svg")
 
@@ -41,6 +46,18 @@ class TextDensity:
     def link_share(self, element: Element) -> float:
         """Return the share of an element's text that is in links, 0 to 1."""
         return self._links.get(element, 0) / max(1, self._text.get(element, 0))
+
+
+def measure_prose(root: Element, skipped: Container[Element] = ()) -> int:
+    """Return the unlinked characters in the paragraphs of an element, without those of `skipped`."""
+    weights = TextDensity(root)
+    return sum(
+        length
+        for block in root.iter(*BLOCK_TAGS)
+        if block not in skipped
+        and (length := weights.unlinked_length(block)) >= MIN_PARAGRAPH
+        and not has_blocks(block)
+    )
 
 
 def _text_size(text: str | None) -> int:
