@@ -512,6 +512,21 @@ def test_unreadable_pages_alone_are_provider_failure(deploy: Deploy, upstreams: 
     assert all(url in error["message"] for url in urls)
 
 
+@pytest.mark.parametrize("fault", ["429", "500"])
+def test_failed_primary_is_told_if_fallback_reads_no_page(
+    deploy: Deploy, upstreams: FakeUpstreams, fault: Fault
+) -> None:
+    client = deploy("exa")
+    upstreams.faults["exa"] = fault
+    missing = page_url(upstreams, "missing")
+
+    response = send_paid(client, SERVICES["neuralweb-contents"].path, {"urls": [missing]})
+
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["provider"]) == (*FAULTS[fault], "exa")
+    assert missing in error["message"]
+
+
 def test_missing_page_is_no_data(deploy: Deploy, upstreams: FakeUpstreams) -> None:
     response = send_paid(deploy(), SERVICES["crawler-scrape"].path, {"url": page_url(upstreams, "missing")})
 

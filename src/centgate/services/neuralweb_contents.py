@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 
 from pydantic import Field
 
@@ -148,7 +149,7 @@ async def neuralweb_contents(
     its own error and does not affect the others.
     """
     urls = list(dict.fromkeys(request.urls))
-    pages = await first_of(exa.page_contents, pagereader.page_contents)(urls, READ_CHARACTERS)
+    pages = await first_of(exa.page_contents, partial(_read_any, pagereader))(urls, READ_CHARACTERS)
     if _has_answered(exa):
         pages = await _retry_unread(pages, pagereader)
     parts = await asyncio.gather(*(_take_part(page, pagereader, request.offset) for page in pages))
@@ -161,6 +162,19 @@ async def neuralweb_contents(
         for warning in _list_warnings(page, part, request.offset):
             exa.trace.add_warning(f"{page.url}: {warning}")
     return NeuralwebPages(pages=[contents[url] for url in request.urls])
+
+
+async def _read_any(
+    pagereader: PageReader, urls: Sequence[str], max_characters: int
+) -> list[WebPage | UnreadPage]:
+    """Read pages with the built-in reader. Raises PageUnread if none could be read: a failure of the primary
+    source, which may read them later, then comes first.
+    """
+    pages = await pagereader.page_contents(urls, max_characters)
+    unread = [each for each in pages if isinstance(each, UnreadPage)]
+    if len(unread) == len(pages):
+        raise _no_page_read(unread, pagereader)
+    return pages
 
 
 def _has_answered(provider: Provider) -> bool:
