@@ -99,6 +99,20 @@ def test_path_spelling_reaches_no_service_unpaid(served_api: ServedApi, path: st
     assert b'"data"' not in answer.body
 
 
+def test_white_space_around_header_is_ignored(served_api: ServedApi) -> None:
+    payment = sign_payment(served_api.client, Buyer())
+
+    answers = [
+        send_raw(
+            served_api, PHISHING, f"PAYMENT-SIGNATURE: {payment}{end}", f"Idempotency-Key: {'k' * 20}{end}"
+        )
+        for end in (" \t", "")
+    ]
+
+    assert [each.status for each in answers] == [200, 200]
+    assert answers[0].body == answers[1].body
+
+
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 def test_payment_for_path_spelling_is_not_taken(served_api: ServedApi, path: str) -> None:
     payment = sign_payment(served_api.client, Buyer())

@@ -20,11 +20,12 @@ async def read_body(request: Request, limit: int) -> bytes:
 def read_header(request: Request, name: str) -> str | None:
     """Return a header by its name in lower case, or None.
 
-    Repeated headers are joined (RFC 9110, section 5.3), and so are invalid.
+    Repeated headers are joined (RFC 9110, section 5.3), and so are invalid. White space around a value is no
+    part of it (section 5.5); the parser leaves it at the end.
     """
     wanted = name.encode()
     values = [value for field, value in request.scope["headers"] if field == wanted]
-    return b", ".join(values).decode("latin-1") if values else None
+    return b", ".join(values).strip(b" \t").decode("latin-1") if values else None
 
 
 def note_error(request: Request, error: CentgateError) -> None:
