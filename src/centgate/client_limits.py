@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -237,8 +238,9 @@ class Admission:
             note = PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
             raise self._rate_limited("payment", message, wait, note)
 
-    async def count_settlement(self, settlement: Awaitable[T], payment: Payment, claim: Claim) -> T:
-        """Await a settlement, count its outcome, and return its result.
+    @contextmanager
+    def count_settlement(self, payment: Payment, claim: Claim) -> Generator[None]:
+        """Count the outcome of a payment's settlement, which is awaited inside the `with`.
 
         A refusal costs the address ten tokens, since it causes calls to the facilitator and perhaps to nodes,
         and a client can create any number of keys. It also counts against the payer if the payer's own key
@@ -247,7 +249,7 @@ class Admission:
         """
         is_new = claim.state != "settled"
         try:
-            result = await settlement
+            yield
         except PaymentRequired:
             self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
             if payment.is_signer_verified:
@@ -255,7 +257,6 @@ class Admission:
             raise
         self._tokens += is_new
         self._give_back()
-        return result
 
     def count_node_query(self) -> None:
         """Take the tokens of a request whose signature is no key's: nodes are asked about a contract."""

@@ -75,7 +75,7 @@ class PaidRequest:
     """A valid request, and a payment that may be accepted for it."""
 
     service: AnyService
-    query: Request
+    request: Request
     """The validated body."""
     payment: Payment
     binding: RequestBinding
@@ -92,10 +92,10 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
         _require_single_payment(call)  # 400
     if call.is_unpaid and is_probe(call.body):
         raise _challenge_probe(runtime, service)  # 402
-    query = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
-    service.require_supported_options(query, runtime.providers[service.slug])  # 400
+    request = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
+    service.require_supported_options(request, runtime.providers[service.slug])  # 400
     payment = await _verify_payment(runtime, service, call)  # 402
-    return await _serve_paid(runtime, _bind_payment(service, query, payment, call))
+    return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
 
 
 async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
@@ -105,11 +105,11 @@ async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: Pai
     none of the payments was made for this request, NotFound if there is nothing left to redeem, and what
     `serve` raises after the payment is verified.
     """
-    service, query, own = _find_bought_request(runtime, own_payments, call)
-    service.require_supported_options(query, runtime.providers[service.slug])
+    service, request, own = _find_bought_request(runtime, own_payments, call)
+    service.require_supported_options(request, runtime.providers[service.slug])
     payment = build_redeemed_payment(own, runtime.gate.earlier_terms[service.slug])
     try:
-        return await _serve_paid(runtime, _bind_payment(service, query, payment, call))
+        return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
     except PaymentRequired as error:  # a buyer is not asked to pay twice
         raise NotFound(error.message, payment=error.payment) from error
 
@@ -134,29 +134,29 @@ def _find_bought_request(
         if service is None:
             continue
         try:
-            query = parse_request(service, call.body, call.content_type, runtime.validation_context)
+            request = parse_request(service, call.body, call.content_type, runtime.validation_context)
         except (InvalidRequest, UnsupportedOptions) as error:
             problem = error
             continue
-        if request_digest(service, query) == each.binding:
-            return service, query, each
+        if request_digest(service, request) == each.binding:
+            return service, request, each
     raise problem
 
 
-def _bind_payment(service: AnyService, query: Request, payment: Payment, call: PaidCall) -> PaidRequest:
+def _bind_payment(service: AnyService, request: Request, payment: Payment, call: PaidCall) -> PaidRequest:
     """Bind a payment to the request that it is presented for."""
-    binding = RequestBinding(service.slug, request_digest(service, query))
-    return PaidRequest(service, query, payment, binding, call)
+    binding = RequestBinding(service.slug, request_digest(service, request))
+    return PaidRequest(service, request, payment, binding, call)
 
 
-async def _serve_paid(runtime: Runtime, request: PaidRequest) -> StoredAnswer:
+async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     """Return the answer to a paid request."""
-    payment, binding = request.payment, request.binding
-    await require_configured(runtime, request)  # 503
-    await request.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
+    payment, binding = paid.payment, paid.binding
+    await require_configured(runtime, paid)  # 503
+    await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
-    await require_available(runtime, request)  # 429, 502
-    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, request))
+    await require_available(runtime, paid)  # 429, 502
+    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
 
 
 def _require_single_payment(call: PaidCall) -> None:
@@ -197,36 +197,34 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
     return error
 
 
-async def fulfil(runtime: Runtime, request: PaidRequest) -> StoredAnswer:
+async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
-    payment, call = request.payment, request.call
+    payment, call = paid.payment, paid.call
     block = await runtime.gate.find_newest_block(payment)
     choice = runtime.gate.choose_facilitator()
-    claiming = runtime.journal.claim(payment, request.binding, claim_block=block, facilitators=choice)
-    async with claiming as claim:
+    async with runtime.journal.claim(payment, paid.binding, claim_block=block, facilitators=choice) as claim:
         if claim.answer:
             return claim.answer
-        with _convert_unexpected_errors(request, claim):
+        with _convert_unexpected_errors(paid, claim):
             _crash_for_test(runtime, "claimed")
             is_redeemed = claim.state == "settled"
             call.admission.count_rerun(claim)  # 429
-            settled = runtime.gate.settle(payment, claim)  # 402, 502, 504
-            settlement = await call.admission.count_settlement(settled, payment, claim)
+            with call.admission.count_settlement(payment, claim):
+                settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
             _crash_for_test(runtime, "settled")
-            produced = run_service(runtime, request, settlement["transaction"])
-            status, body = await produced  # 404, 429, 502, 504
+            status, body = await run_service(runtime, paid, settlement["transaction"])  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
             receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
             answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
             await runtime.journal.record_delivered(claim, answer)
             _crash_for_test(runtime, "delivered")
             if is_redeemed:
-                runtime.meter.record_redemption(request.service.slug)
+                runtime.meter.record_redemption(paid.service.slug)
             return answer
 
 
 @contextmanager
-def _convert_unexpected_errors(request: PaidRequest, claim: Claim) -> Generator[None]:
+def _convert_unexpected_errors(paid: PaidRequest, claim: Claim) -> Generator[None]:
     """Convert an unexpected exception, and the end of the server, to InternalError with the payment's state.
 
     The only place besides the outermost middleware that catches everything: the buyer may have paid, and
@@ -239,23 +237,23 @@ def _convert_unexpected_errors(request: PaidRequest, claim: Claim) -> Generator[
     except asyncio.CancelledError:
         raise interruption_error(build_note(claim.state, claim.transaction)) from None
     except Exception as error:
-        slug = request.service.slug
-        structlog.get_logger().exception("a service failed", service=slug, request_id=request.call.request_id)
+        slug = paid.service.slug
+        structlog.get_logger().exception("a service failed", service=slug, request_id=paid.call.request_id)
         note = build_note(claim.state, claim.transaction)
         raise InternalError(f"{slug} failed unexpectedly", payment=note) from error
 
 
-async def run_service(runtime: Runtime, request: PaidRequest, transaction: str) -> tuple[int, bytes]:
+async def run_service(runtime: Runtime, paid: PaidRequest, transaction: str) -> tuple[int, bytes]:
     """Run the service, or take its result from the cache; return status and body.
 
     NoData is an answer too. Every other CentgateError is raised with `error.payment`: settled, can be sent
     again.
     """
-    service, request_id = request.service, request.call.request_id
-    work = partial(_run_measured, runtime, service, request.query)
+    service, request_id = paid.service, paid.call.request_id
+    work = partial(_run_measured, runtime, service, paid.request)
     try:
-        answered, hit = await _cached_or_run(runtime, service, request.binding.digest, work)
-        return 200, envelope.render_success(service.slug, request_id, answered, hit=hit)
+        result, hit = await _get_or_compute_result(runtime, service, paid.binding.digest, work)
+        return 200, envelope.render_success(service.slug, request_id, result, hit=hit)
     except NoData as no_data:
         no_data.payment = PaymentNote("delivered", charged=True, retry="none", transaction=transaction)
         return envelope.http_status(no_data), envelope.render_error(no_data, request_id)
@@ -264,63 +262,63 @@ async def run_service(runtime: Runtime, request: PaidRequest, transaction: str) 
         raise
 
 
-async def _run_measured(runtime: Runtime, service: AnyService, query: Request) -> ServiceResult:
+async def _run_measured(runtime: Runtime, service: AnyService, request: Request) -> ServiceResult:
     """Run the service and count the outcome for the public status; cached answers are not counted."""
     started = time.monotonic()
     try:
-        answered = await service.run(query, runtime.providers[service.slug])
+        result = await service.run(request, runtime.providers[service.slug])
     except Exception as error:
         runtime.status.record_error(service.slug, error, time.monotonic() - started)
         raise
     runtime.status.record_answer(service.slug, time.monotonic() - started)
-    return answered
+    return result
 
 
-async def _cached_or_run(
+async def _get_or_compute_result(
     runtime: Runtime, service: AnyService, name: str, work: Callable[[], Awaitable[ServiceResult]]
 ) -> tuple[ServiceResult, bool]:
     """Return a result from the cache or from `work`, and True if it came from the cache."""
     hit = False
     try:
-        answered, hit = await runtime.response_cache.get_or_compute(name, service.cache_ttl, work)
-        return answered, hit
+        result, hit = await runtime.response_cache.get_or_compute(name, service.cache_ttl, work)
+        return result, hit
     finally:
         if service.cache_ttl:
             place = "shared" if runtime.shared and runtime.shared.is_up else "local"
             runtime.meter.record_cache_lookup(service.slug, place, hit=hit)
 
 
-async def require_configured(runtime: Runtime, request: PaidRequest) -> None:
+async def require_configured(runtime: Runtime, paid: PaidRequest) -> None:
     """Raise ProviderUnconfigured, uncharged, if no provider is configured; stored answers are still sent."""
     try:
-        request.service.require_configured(request.query, runtime.providers[request.service.slug])
+        paid.service.require_configured(paid.request, runtime.providers[paid.service.slug])
     except ProviderUnconfigured as error:
-        known = await runtime.journal.find_note(request.payment)
+        known = await runtime.journal.find_note(paid.payment)
         if known and known.state == "delivered":
             return
         error.payment = known or PaymentNote("unused", charged=False, retry="none")
         raise
 
 
-async def require_available(runtime: Runtime, request: PaidRequest) -> None:
+async def require_available(runtime: Runtime, paid: PaidRequest) -> None:
     """Refuse a new payment, uncharged, while every provider that could answer is down or too busy.
 
     A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
     trial is due, one request proceeds as the trial.
     """
-    service, payment = request.service, request.payment
+    service, payment = paid.service, paid.payment
     providers = runtime.providers[service.slug]
-    outage = service.find_outage(request.query, providers)
-    refusal = outage or service.find_congestion(request.query, providers)
+    outage = service.find_outage(paid.request, providers)
+    refusal = outage or service.find_congestion(paid.request, providers)
     if refusal is None or payment.rejection:
         return
     known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.response_cache.has_fresh(request.binding.digest, service.cache_ttl):
+    if await runtime.response_cache.has_fresh(paid.binding.digest, service.cache_ttl):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
-    is_processing = runtime.single_flight.is_processing(payment, request.binding)
+    is_processing = runtime.single_flight.is_processing(payment, paid.binding)
     if is_processing or (outage and outage.reserve_due_trials()):
         return
     if outage:
@@ -328,9 +326,9 @@ async def require_available(runtime: Runtime, request: PaidRequest) -> None:
     raise refusal.to_error(UNCHARGED_RESEND)
 
 
-def request_digest(service: AnyService, query: Request) -> str:
+def request_digest(service: AnyService, request: Request) -> str:
     """Return the digest that binds a payment to a request: SHA-256 of method, path and canonical request."""
-    canonical: Any = orjson.dumps(query.canonical, option=orjson.OPT_SORT_KEYS)
+    canonical: Any = orjson.dumps(request.canonical, option=orjson.OPT_SORT_KEYS)
     return sha256(b"POST " + service.path.encode() + b"\n" + canonical).hexdigest()
 
 

@@ -299,8 +299,10 @@ class Settler:
     ) -> SettlementOutcome:
         """Submit a payment to a facilitator and record the metric."""
         started = time.perf_counter()
-        settling = self.facilitators.settle_new(client, payment) if is_new else client.settle(payment)
-        result = await settling
+        if is_new:
+            result = await self.facilitators.settle_new(client, payment)
+        else:
+            result = await client.settle(payment)
         rank = self.facilitators.rank(client)
         self.journal.meter.record_settlement(_metric_label(result), time.perf_counter() - started, rank)
         return result
