@@ -37,9 +37,9 @@ from centgate.errors import (
 )
 from centgate.payments.authorization import SIGNATURE_REASON, Payment
 from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
-from centgate.payments.gate import encode_receipt_header
 from centgate.payments.redemption import build_redeemed_payment
 from centgate.payments.singleflight import interruption_error
+from centgate.payments.terms import encode_header
 from centgate.payments.wallet_payments import OwnPayment
 from centgate.request_body import is_probe, parse_request
 from centgate.runtime import Runtime
@@ -214,7 +214,7 @@ async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
             _crash_for_test(runtime, "settled")
             status, body = await run_service(runtime, paid, settlement["transaction"])  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
-            receipt = encode_receipt_header(payment.terms.settle_response(settlement, body))
+            receipt = encode_header(payment.terms.settle_response(settlement, body))
             answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
             await runtime.journal.record_delivered(claim, answer)
             _crash_for_test(runtime, "delivered")

@@ -46,7 +46,6 @@ from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
 from centgate.payments.claims import StoredAnswer
-from centgate.payments.gate import encode_receipt_header
 from centgate.payments.mpp.credential import find_credential
 from centgate.payments.mpp.receipt import encode_payment_receipt
 from centgate.payments.terms import encode_header
@@ -403,7 +402,7 @@ def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[s
     if gate.issuer and gate.issuer.is_enabled:
         headers["WWW-Authenticate"] = gate.issuer.issue(terms, runtime.journal.estimate_now())
     if error.settlement:
-        headers["PAYMENT-RESPONSE"] = encode_receipt_header(error.settlement)
+        headers["PAYMENT-RESPONSE"] = encode_header(error.settlement)
     return {"accepts": terms.accepts}
 
 

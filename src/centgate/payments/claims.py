@@ -28,7 +28,7 @@ from centgate.payments.authorization import (
     raise_if_rejected,
     signature_rejection,
 )
-from centgate.payments.facilitator import FACILITATOR_NAME, build_refusal_response
+from centgate.payments.facilitator import FACILITATOR_NAME, build_refusal_error
 from centgate.payments.sql import ResultRow, UnitOfWork
 from centgate.payments.tables import RowState
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
@@ -317,7 +317,8 @@ def _require_presentable(attempt: ClaimAttempt, row: ResultRow, *, is_same: bool
     if is_same and row["refunded"]:  # refused here, received and refunded
         raise _expired_redemption_error(payment, row)
     if is_same and _is_refused_while_waiting(attempt, row):
-        raise _concurrent_refusal(payment.key, row)
+        # submitting it once more could settle it after a buyer was asked for a new signature
+        raise build_refusal_error(payment.key, row["reason"])
 
 
 def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
@@ -357,6 +358,7 @@ def _earlier_facilitator(attempt: ClaimAttempt, row: ResultRow) -> str | None:
 
 
 def _is_refused_while_waiting(attempt: ClaimAttempt, row: ResultRow) -> bool:
+    """Return True if another process has just returned the refusal of the same payment."""
     since = attempt.waiting_since
     return since is not None and row["state"] == "refused" and row["updated_at"] >= since
 
@@ -372,19 +374,6 @@ def _maybe_sent_error(row: ResultRow, now: float) -> ProviderError:
         "before it expires; send the same payment again then",
         payment=UNKNOWN_RESEND,
         retry_after=max(1, ceil(row["valid_before"] - now)),
-    )
-
-
-def _concurrent_refusal(key: PaymentKey, row: ResultRow) -> PaymentRequired:
-    """Return the refusal that another process has just returned for the same payment.
-
-    Submitting it once more could settle it after a buyer was asked for a new signature.
-    """
-    reason = row["reason"]
-    settlement = build_refusal_response(key, reason)
-    note = _build_note(row)
-    return PaymentRequired(
-        f"the payment was refused: {reason}", reason=reason, payment=note, settlement=settlement
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
+from centgate.errors import PaymentNote, PaymentRequired
 from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
 from centgate.payments.extension_responses import DirectoryResponses
 from centgate.payments.facilitator_http import FacilitatorPool, NoResponse, NotConnected
@@ -284,12 +285,17 @@ def build_settle_response(key: PaymentKey, amount: int, transaction: str) -> dic
     }
 
 
-def build_refusal_response(key: PaymentKey, reason: str) -> dict[str, Any]:
-    """Build x402's SettleResponse for a refused payment."""
-    return {
-        "success": False,
-        "errorReason": reason,
-        "payer": key.payer,
-        "transaction": "",
-        "network": key.network,
-    }
+def build_refusal_error(key: PaymentKey, reason: str) -> PaymentRequired:
+    """Build the error for a refused payment, with x402's SettleResponse."""
+    return PaymentRequired(
+        f"the payment was refused: {reason}",
+        reason=reason,
+        payment=PaymentNote("refused", charged=False, retry="new_payment"),
+        settlement={
+            "success": False,
+            "errorReason": reason,
+            "payer": key.payer,
+            "transaction": "",
+            "network": key.network,
+        },
+    )

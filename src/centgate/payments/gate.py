@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import replace
 from typing import Any
-
-import orjson
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -20,7 +17,6 @@ from centgate.errors import (
 )
 from centgate.payments.authorization import (
     Payment,
-    PaymentKey,
     read_payment,
     signature_rejection,
 )
@@ -31,7 +27,7 @@ from centgate.payments.facilitator import (
     SettlementNotSent,
     SettlementRefused,
     SettlementUnknown,
-    build_refusal_response,
+    build_refusal_error,
     build_settle_response,
 )
 from centgate.payments.mpp.challenge import ChallengeIssuer
@@ -170,7 +166,7 @@ class PaymentGate:
             case SettlementConfirmed(settlement):
                 return settlement
             case SettlementRefused(reason):
-                raise _refused_error(claim.key, reason)
+                raise build_refusal_error(claim.key, reason)
             case SettlementNotSent():
                 raise _unsent_error(result)
             case SettlementUnknown():
@@ -205,15 +201,6 @@ class PaymentGate:
         )
 
 
-def _refused_error(key: PaymentKey, reason: str) -> PaymentRequired:
-    return PaymentRequired(
-        f"the payment was refused: {reason}",
-        reason=reason,
-        payment=PaymentNote("refused", charged=False, retry="new_payment"),
-        settlement=build_refusal_response(key, reason),
-    )
-
-
 def _unsent_error(result: SettlementNotSent) -> CentgateError:
     """Return the error for a payment that is still valid: never a new 402."""
     kind = ProviderTimeout if result.kind == "timeout" else ProviderError
@@ -234,8 +221,3 @@ def _unresolved_error(result: SettlementUnknown, transaction: str | None) -> Cen
         payment=PaymentNote("in_flight", charged=False, retry="same_payment", transaction=transaction),
         retry_after=RETRY_AFTER,
     )
-
-
-def encode_receipt_header(settlement: dict[str, Any]) -> str:
-    """Encode x402's SettleResponse as the `PAYMENT-RESPONSE` header."""
-    return b64encode(orjson.dumps(settlement)).decode()
