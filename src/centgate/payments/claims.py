@@ -183,13 +183,13 @@ def claim_open_payment(key: PaymentKey, worker: Worker) -> UnitOfWork[Claim | No
 
 
 def update_claimed(
-    key: PaymentKey, worker: Worker, values: dict[str, Any], event: dict[str, Any] | None = None
+    key: PaymentKey, worker: Worker, values: dict[str, Any], history_entry: dict[str, Any] | None = None
 ) -> UnitOfWork[None]:
-    """Update a row that the worker holds, and append an event.
+    """Update a row that the worker holds, and append to the payment's history (`payment_events`).
 
     Raises ClaimLost if another worker has claimed it.
     """
-    if (yield from queries.update_owned(key, worker.name, values, event)):
+    if (yield from queries.update_owned(key, worker.name, values, history_entry)):
         return
     row = yield from queries.find_payment(key)
     if row is None or any(row[column] != value for column, value in values.items()):
@@ -202,12 +202,12 @@ def release_claim(key: PaymentKey, worker: Worker) -> UnitOfWork[None]:
 
 
 def store_answer(
-    claim: Claim, answer: StoredAnswer, now: float, event: dict[str, Any] | None = None
+    claim: Claim, answer: StoredAnswer, now: float, webhook_row: dict[str, Any] | None = None
 ) -> UnitOfWork[None]:
     """Store the answer of a claimed payment, and its settlement if that is not in the journal yet.
 
-    `event` is the row of its webhook, None without a receiver. Raises ClaimLost if another worker has claimed
-    it.
+    `webhook_row` has the columns of `webhook_events`, None without a receiver. Raises ClaimLost if another
+    worker has claimed it.
     """
     values = {
         "status": answer.status,
@@ -217,7 +217,7 @@ def store_answer(
         "stored_at": now,
     }
     settlement = {"transaction": claim.transaction, "settled_at": claim.settled_at}
-    if (yield from queries.record_answer(claim.key, claim.worker.name, values, settlement, event)):
+    if (yield from queries.record_answer(claim.key, claim.worker.name, values, settlement, webhook_row)):
         return
     stored = yield from queries.find_answer(claim.key)
     if (

@@ -220,9 +220,9 @@ class Journal:
 
     async def record_refused(self, claim: Claim, reason: str) -> None:
         """Record that no money moved and none will."""
-        event = {"event": "refused", "reason": reason, "transaction": claim.transaction}
+        history_entry = {"event": "refused", "reason": reason, "transaction": claim.transaction}
         values = {"transaction": None, "reason": reason, "owner": None, "signed": None}
-        await self._update(claim, "refused", values, event)
+        await self._update(claim, "refused", values, history_entry)
         self.meter.record_payment_state("refused", claim.service)
 
     async def record_unsent(
@@ -248,10 +248,10 @@ class Journal:
         `reason`: why the earlier one has not got it. `may_be_sent`: that is not certain, so that the one to
         come is not the only presentation, and the end of its transaction is not that of the payment.
         """
-        event = {"event": "fallback", "reason": reason, "transaction": None}
+        history_entry = {"event": "fallback", "reason": reason, "transaction": None}
         presentations = claim.presentations + may_be_sent
         values = {"facilitator": facilitator, "presentations": presentations}
-        await self._update(claim, "settling", values, event)
+        await self._update(claim, "settling", values, history_entry)
         claim.facilitator, claim.presentations = facilitator, presentations
 
     async def record_resubmission(self, claim: Claim) -> None:
@@ -261,8 +261,8 @@ class Journal:
 
     async def record_transaction(self, claim: Claim, transaction: str, reason: str | None) -> None:
         """Record the transaction that the facilitator named for a settlement with an unknown outcome."""
-        event = {"event": "in_doubt", "reason": reason, "transaction": transaction}
-        await self._update(claim, "settling", {"transaction": transaction}, event)
+        history_entry = {"event": "in_doubt", "reason": reason, "transaction": transaction}
+        await self._update(claim, "settling", {"transaction": transaction}, history_entry)
         claim.transaction = transaction
 
     @property
@@ -292,8 +292,8 @@ class Journal:
     async def _store_answer(self, claim: Claim, answer: StoredAnswer, note_on_failure: PaymentNote) -> None:
         now = await self.now()
         event = self._events and self._events.build("payment.delivered", _describe(claim, answer), now)
-        row = event and event.to_row()
-        await self._run_unit(partial(claims.store_answer, claim, answer, now, row), note_on_failure)
+        webhook_row = event and event.to_row()
+        await self._run_unit(partial(claims.store_answer, claim, answer, now, webhook_row), note_on_failure)
 
     def _start_settled_write(self, claim: Claim) -> asyncio.Task[None]:
         """Start to write a pending settlement, unless that was done before; return its task."""
@@ -374,16 +374,19 @@ class Journal:
             self._pending_releases.add((claim.key, claim.worker))
 
     async def _update(
-        self, claim: Claim, state: RowState, values: dict[str, Any], event: dict[str, Any] | None = None
+        self,
+        claim: Claim,
+        state: RowState,
+        values: dict[str, Any],
+        history_entry: dict[str, Any] | None = None,
     ) -> None:
-        """Change a claimed payment; `event` keeps what the change overwrites."""
+        """Change a claimed payment; `history_entry` keeps what the change overwrites."""
         now = await self.now()
-        changed = {"state": state, "updated_at": now, **values}
-        entry = partial(
-            claims.update_claimed, claim.key, claim.worker, changed, event and {"at": now, **event}
-        )
+        new_values = {"state": state, "updated_at": now, **values}
+        dated_entry = history_entry and {"at": now, **history_entry}
+        unit = partial(claims.update_claimed, claim.key, claim.worker, new_values, dated_entry)
         note = PaymentNote("in_flight", charged=False, retry="same_payment", transaction=claim.transaction)
-        await self._run_unit(entry, note)
+        await self._run_unit(unit, note)
         claim.state = state
 
     async def _run_unit(self, unit: UnitFactory[T], note_on_failure: PaymentNote) -> T:

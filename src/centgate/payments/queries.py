@@ -124,7 +124,7 @@ _IS_UNCHANGED = and_(
     payments.c.state == bindparam("expected_state"),
     payments.c.updated_at == bindparam("expected_updated_at"),
 )
-_EVENT_ROW = LinkedRow(webhook_events, NEW_EVENT_COLUMNS, unique="event")
+_WEBHOOK_ROW = LinkedRow(webhook_events, NEW_EVENT_COLUMNS, unique="event")
 """A webhook's row in the outbox, written in the statement of the change that it reports, or not at all."""
 _REFUND = (
     update(payments).where(HAS_KEY, _IS_UNCHANGED).values(owner=bindparam("new_owner")),
@@ -133,7 +133,7 @@ _REFUND = (
     ("transaction", "at"),
 )
 _ENTER_REFUND = compile_update_then_insert(*_REFUND)
-_ENTER_REFUND_WITH_EVENT = compile_update_then_insert(*_REFUND, _EVENT_ROW)
+_ENTER_REFUND_WITH_WEBHOOK = compile_update_then_insert(*_REFUND, _WEBHOOK_ROW)
 _DELIVERY = (
     update(payments)
     .where(HAS_KEY, _OWNER_MATCHES)
@@ -153,7 +153,7 @@ _DELIVERY = (
     ("status", "request_id", "receipt", "body", "stored_at"),
 )
 _DELIVER = compile_update_then_insert(*_DELIVERY)
-_DELIVER_WITH_EVENT = compile_update_then_insert(*_DELIVERY, _EVENT_ROW)
+_DELIVER_WITH_WEBHOOK = compile_update_then_insert(*_DELIVERY, _WEBHOOK_ROW)
 _FIND_ANSWER = compile_statement(
     select(answers).join(payments, answers.c.payment == payments.c.id).where(HAS_KEY)
 )
@@ -218,7 +218,7 @@ _COUNT_SETTLEABLE = compile_statement(
         .subquery()
     )
 )
-_EVENTS = compile_statement(
+_HISTORY = compile_statement(
     select(payment_events)
     .join(payments, payment_events.c.payment == payments.c.id)
     .where(HAS_KEY)
@@ -227,7 +227,7 @@ _EVENTS = compile_statement(
 _WAS_REFUNDED = exists().where(
     payment_events.c.payment == payments.c.id, payment_events.c.event == literal_column("'refunded'")
 )
-_ENTER_REFUND_EVENT = compile_statement(
+_APPEND_REFUND_ENTRY = compile_statement(
     insert(payment_events)
     .from_select(
         ["payment", "event", "at", "reason", "transaction"],
@@ -284,7 +284,7 @@ _PRUNE_REFUSED, _PRUNE_UNUSED = (
         _PRUNABLE.where(UNDELIVERED, _IS_UNUSED, ~_IS_DOUBTED),
     )
 )
-_FORGET_EVENTS = compile_statement(
+_FORGET_HISTORY = compile_statement(
     delete(payment_events).where(payment_events.c.payment == bindparam("payment")).returning(AFFECTED_ROW)
 )
 _SECONDS_SINCE_HEARTBEAT = compile_statement(
@@ -341,7 +341,7 @@ def _update_statement(columns: tuple[str, ...], condition: ColumnElement[bool]) 
 
 
 @cache
-def _update_with_event_statement(columns: tuple[str, ...]) -> Any:
+def _update_with_history_statement(columns: tuple[str, ...]) -> Any:
     values: dict[str, Any] = {column: bindparam(f"to_{column}") for column in columns}
     changed = update(payments).where(HAS_KEY, _OWNER_MATCHES).values(values)
     return compile_update_then_insert(
@@ -370,13 +370,20 @@ def find_by_identifier(payer: str, identifier: str) -> UnitOfWork[ResultRow | No
 
 
 def update_owned(
-    key: PaymentKey, worker: str, values: dict[str, Any], event: dict[str, Any] | None = None
+    key: PaymentKey, worker: str, values: dict[str, Any], history_entry: dict[str, Any] | None = None
 ) -> UnitOfWork[bool]:
-    """Update a payment's row if `worker` still owns it, and append an event (columns of `payment_events`)."""
+    """Update a payment's row if `worker` still owns it, and append to its history.
+
+    `history_entry` has the columns of `payment_events`.
+    """
     columns = tuple(values)
-    statement = _update_with_event_statement(columns) if event else _update_statement(columns, _OWNER_MATCHES)
+    statement = (
+        _update_with_history_statement(columns)
+        if history_entry
+        else _update_statement(columns, _OWNER_MATCHES)
+    )
     parameters = {**key_parameters(key), "expected_owner": worker, **_new_value_parameters(values)}
-    return bool((yield BoundStatement(statement, parameters | (event or {}))))
+    return bool((yield BoundStatement(statement, parameters | (history_entry or {}))))
 
 
 def update_if_unchanged(seen: ResultRow, values: dict[str, Any]) -> UnitOfWork[bool]:
@@ -386,21 +393,22 @@ def update_if_unchanged(seen: ResultRow, values: dict[str, Any]) -> UnitOfWork[b
 
 
 def record_refund(
-    seen: ResultRow, worker: str, transaction: str, at: float, *, event: dict[str, Any] | None = None
+    seen: ResultRow, worker: str, transaction: str, at: float, *, webhook_row: dict[str, Any] | None = None
 ) -> UnitOfWork[bool]:
-    """Record a refund if the payment's row is still as in `seen`, and an event for the webhook, if any.
+    """Record a refund if the payment's row is still as in `seen`, with its webhook.
 
-    `worker` becomes the owner: another worker that read the row without the refund can no longer claim it.
+    `webhook_row` has the columns of `webhook_events`, None without a receiver. `worker` becomes the owner:
+    another worker that read the row without the refund can no longer claim it.
     """
     entry = {"new_owner": worker, "transaction": transaction, "at": at}
-    statement = _ENTER_REFUND_WITH_EVENT if event else _ENTER_REFUND
-    return bool((yield BoundStatement(statement, {**_seen_parameters(seen), **entry, **(event or {})})))
+    statement = _ENTER_REFUND_WITH_WEBHOOK if webhook_row else _ENTER_REFUND
+    return bool((yield BoundStatement(statement, {**_seen_parameters(seen), **entry, **(webhook_row or {})})))
 
 
-def record_refund_event(key: PaymentKey, transaction: str, at: float, reason: str | None) -> UnitOfWork[None]:
-    """Append the event of a refund, unless it exists already."""
-    event = {"transaction": transaction, "at": at, "reason": reason}
-    yield BoundStatement(_ENTER_REFUND_EVENT, {**key_parameters(key), **event})
+def append_refund_entry(key: PaymentKey, transaction: str, at: float, reason: str | None) -> UnitOfWork[None]:
+    """Append a refund to the payment's history, unless it is there already."""
+    history_entry = {"transaction": transaction, "at": at, "reason": reason}
+    yield BoundStatement(_APPEND_REFUND_ENTRY, {**key_parameters(key), **history_entry})
 
 
 def sum_refunds(key: PaymentKey, transaction: str) -> UnitOfWork[int]:
@@ -425,8 +433,8 @@ def _new_value_parameters(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_events(key: PaymentKey) -> UnitOfWork[list[ResultRow]]:
-    """Return the events of a payment, oldest first."""
-    return (yield BoundStatement(_EVENTS, key_parameters(key)))
+    """Return the history of a payment, rows of `payment_events`, oldest first."""
+    return (yield BoundStatement(_HISTORY, key_parameters(key)))
 
 
 def count_settleable(limit: int) -> UnitOfWork[int]:
@@ -451,10 +459,10 @@ def prune_unused() -> UnitOfWork[int]:
 
 
 def _prune_payments(pruning: CompiledStatement, parameters: dict[str, Any]) -> UnitOfWork[int]:
-    """Remove payments, then their events: SQLite reuses the id of a removed row."""
+    """Remove payments, then their history: SQLite reuses the id of a removed row."""
     rows = yield BoundStatement(pruning, parameters)
     for row in rows:
-        yield BoundStatement(_FORGET_EVENTS, {"payment": row["id"]})
+        yield BoundStatement(_FORGET_HISTORY, {"payment": row["id"]})
     return len(rows)
 
 
@@ -463,15 +471,21 @@ def record_answer(
     worker: str,
     answer: dict[str, Any],
     settlement: dict[str, Any],
-    event: dict[str, Any] | None = None,
+    webhook_row: dict[str, Any] | None = None,
 ) -> UnitOfWork[bool]:
     """Store an answer if `worker` still owns the payment, together with its settlement.
 
     `answer` has the columns of `answers`, `settlement` has `transaction` and `settled_at`, which the row may
-    have already, `event` those of `webhook_events`, if there is a receiver.
+    have already, `webhook_row` those of `webhook_events`, if there is a receiver.
     """
-    parameters = {**key_parameters(key), "expected_owner": worker, **answer, **settlement, **(event or {})}
-    statement = _DELIVER_WITH_EVENT if event else _DELIVER
+    parameters = {
+        **key_parameters(key),
+        "expected_owner": worker,
+        **answer,
+        **settlement,
+        **(webhook_row or {}),
+    }
+    statement = _DELIVER_WITH_WEBHOOK if webhook_row else _DELIVER
     return bool((yield BoundStatement(statement, parameters, _lock_order(key))))
 
 

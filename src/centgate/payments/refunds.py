@@ -27,7 +27,7 @@ class Refund:
 
     @property
     def reason(self) -> str | None:
-        """Reason of the refund's event."""
+        """Reason in the payment's history."""
         return "unchecked" if self.moved_amount is None else None
 
 
@@ -75,7 +75,7 @@ def _record_refund(
     else:
         is_recorded = yield from _insert_refund(row, worker, refund, events)
     if is_recorded:
-        yield from queries.record_refund_event(key, refund.transaction, refund.at, refund.reason)
+        yield from queries.append_refund_entry(key, refund.transaction, refund.at, refund.reason)
     return is_recorded
 
 
@@ -85,8 +85,12 @@ def _insert_refund(
     """Insert the refund of a payment; False if another worker has it, or the amount does not cover it."""
     if not (yield from is_unclaimed(row["owner"], worker)) or not (yield from _covers(refund, row)):
         return False
-    event = _event_row(row, refund, events)
-    return (yield from queries.record_refund(row, worker.name, refund.transaction, refund.at, event=event))
+    webhook_row = _build_webhook_row(row, refund, events)
+    return (
+        yield from queries.record_refund(
+            row, worker.name, refund.transaction, refund.at, webhook_row=webhook_row
+        )
+    )
 
 
 def _covers(refund: Refund, row: ResultRow) -> UnitOfWork[bool]:
@@ -97,7 +101,7 @@ def _covers(refund: Refund, row: ResultRow) -> UnitOfWork[bool]:
     return refund.moved_amount - refunded_amount >= int(row["amount"])
 
 
-def _event_row(row: ResultRow, refund: Refund, events: EventBuilder | None) -> dict[str, Any] | None:
+def _build_webhook_row(row: ResultRow, refund: Refund, events: EventBuilder | None) -> dict[str, Any] | None:
     """Return the row of the webhook of a refund, None without a receiver."""
     if events is None:
         return None
