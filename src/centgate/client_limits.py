@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator, Hashable
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Generator, Hashable
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -31,7 +31,7 @@ from centgate.payments.authorization import Payment, PaymentKey
 
 if TYPE_CHECKING:
     from centgate.payments.claims import Claim
-    from centgate.payments.gate import PaymentGate
+    from centgate.payments.gate import PaymentGate, PaymentHeaders
     from centgate.payments.journal import Journal
     from centgate.settings import Settings
 
@@ -53,7 +53,6 @@ ACCEPTED_STATES = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 ClientPaymentKey = tuple[str, str, str, str, str]
 """A client's name and the parts of a payment's key, as strings because these hash quickly."""
 
@@ -151,20 +150,18 @@ class ClientLimits:
         return Admission(self, self.clients.read_client_key(scope))
 
 
-@dataclass(frozen=True, slots=True)
-class PaidRequestHeaders:
-    """The parts of a request to a paid route that the limits need."""
-
-    slug: str
-    signature: str | None
-    """The `PAYMENT-SIGNATURE` header, if present."""
-    idempotency_key: str | None = None
-    credential: str | None = None
-    """The credential of `Authorization: Payment`, if present and MPP has a secret here."""
-
-
 class Admission:
-    """The token of one request; it is returned when the request's payment is accepted."""
+    """The token of one request; it is returned when the request's payment is accepted.
+
+    Order of the calls for a request to a paid route:
+
+    1. `limit_request`, around the others.
+    2. `check_payment`, at most once, when the payment is verified; `limit_request` ends what it begins.
+    3. `count_rerun`, then `count_settlement`, at most once each, when the payment is claimed. The work on a
+       payment continues without its buyer, so these may come after the end of `limit_request`.
+
+    `count_node_query` may come at any time: a sign-in before all of these is a signature to check, too.
+    """
 
     def __init__(self, limits: ClientLimits, client: str) -> None:
         self.client = client
@@ -181,28 +178,24 @@ class Admission:
         message = "too many requests without an accepted payment came from this address"
         return self._rate_limited("address", message, wait, payment)
 
-    async def run_request(
-        self,
-        request: PaidRequestHeaders,
-        gate: PaymentGate,
-        journal: Journal,
-        answer: Callable[[], Awaitable[T]],
-    ) -> T:
-        """Run `answer` for a request, and keep or return its token depending on the outcome.
+    @asynccontextmanager
+    async def limit_request(
+        self, slug: str, headers: PaymentHeaders, gate: PaymentGate, journal: Journal
+    ) -> AsyncGenerator[None]:
+        """Limit a request that is answered inside the `async with`, whose outcome decides on the token.
 
-        Raises RateLimited, JournalUnavailable if it has to look up a payment, and the errors of `answer`.
+        Raises RateLimited, and JournalUnavailable if it has to look up a payment.
         """
         if self.is_limited:
-            await self._require_known(request, gate, journal)
+            await self._require_known(slug, headers, gate, journal)
         try:
-            result = await answer()
+            yield
         except CentgateError as error:
             self._count_error(error)
             raise
         finally:
             self._remove_binding()
         self._give_back()
-        return result
 
     async def check_payment(self, payment: Payment, binding: str, journal: Journal) -> None:
         """Check the limits before a payment is used for a request; `binding` is the request's digest.
@@ -262,11 +255,13 @@ class Admission:
         """Take the tokens of a request whose signature is no key's: nodes are asked about a contract."""
         self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
 
-    async def _require_known(self, request: PaidRequestHeaders, gate: PaymentGate, journal: Journal) -> None:
+    async def _require_known(
+        self, slug: str, headers: PaymentHeaders, gate: PaymentGate, journal: Journal
+    ) -> None:
         """Raise RateLimited unless the request presents a payment that was accepted before."""
-        if request.signature is None and request.credential is None:
+        if not headers.has_payment:
             raise self.rate_limit_error()
-        payment = _parse_payment(request, gate, journal.estimate_now())
+        payment = _parse_payment(slug, headers, gate, journal.estimate_now())
         note = await journal.find_note(payment) if payment else None
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
@@ -336,15 +331,9 @@ def _is_for_other_request(error: CentgateError) -> bool:
     return used or isinstance(error, PaymentConflict)
 
 
-def _parse_payment(request: PaidRequestHeaders, gate: PaymentGate, now: float) -> Payment | None:
+def _parse_payment(slug: str, headers: PaymentHeaders, gate: PaymentGate, now: float) -> Payment | None:
     """Parse the payment of a request; return None if it could not have been accepted."""
     try:
-        return gate.read(
-            request.slug,
-            request.signature,
-            now,
-            credential=request.credential,
-            idempotency_header=request.idempotency_key,
-        )
+        return gate.read(slug, headers, now)
     except (PaymentNotConfigured, PaymentRequired):
         return None

@@ -37,6 +37,7 @@ from centgate.errors import (
 )
 from centgate.payments.authorization import SIGNATURE_REASON, Payment
 from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
+from centgate.payments.gate import PaymentHeaders
 from centgate.payments.redemption import build_redeemed_payment
 from centgate.payments.singleflight import interruption_error
 from centgate.payments.terms import encode_header
@@ -55,19 +56,9 @@ class PaidCall:
     request_id: str
     body: bytes
     content_type: str
-    signature: str | None
-    """The `PAYMENT-SIGNATURE` header, if present."""
+    headers: PaymentHeaders
     admission: Admission
     """Its token of the limits on unpaid requests."""
-    idempotency_key: str | None = None
-    """The `Idempotency-Key` header, if present."""
-    credential: str | None = None
-    """The credential of `Authorization: Payment`, if present and MPP has a secret here."""
-
-    @property
-    def is_unpaid(self) -> bool:
-        """True if it carries no payment."""
-        return self.signature is None and self.credential is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +80,8 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     Raises CentgateError if there is no answer; `error.payment` is the state of the payment.
     """
     if runtime.gate.terms:
-        _require_single_payment(call)  # 400
-    if call.is_unpaid and is_probe(call.body):
+        _require_single_payment(call.headers)  # 400
+    if not call.headers.has_payment and is_probe(call.body):
         raise _challenge_probe(runtime, service)  # 402
     request = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
     service.require_supported_options(request, runtime.providers[service.slug])  # 400
@@ -159,12 +150,12 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
 
 
-def _require_single_payment(call: PaidCall) -> None:
-    """Raise InvalidRequest if the call carries a payment in each of the two headers.
+def _require_single_payment(headers: PaymentHeaders) -> None:
+    """Raise InvalidRequest if there is a payment in each of the two headers.
 
     Not 402, at which clients sign once more: neither of the two payments is used.
     """
-    if call.signature is not None and call.credential is not None:
+    if headers.signature is not None and headers.credential is not None:
         message = "PAYMENT-SIGNATURE and Authorization: Payment were both sent: send only one payment"
         raise InvalidRequest([Issue("", message)])
 
@@ -175,12 +166,7 @@ async def _verify_payment(runtime: Runtime, service: AnyService, call: PaidCall)
     A node may have been asked for a contract at the payer's address, as for a sign-in.
     """
     try:
-        return await runtime.gate.verify(
-            service.slug,
-            call.signature,
-            credential=call.credential,
-            idempotency_header=call.idempotency_key,
-        )
+        return await runtime.gate.verify(service.slug, call.headers)
     except PaymentRequired as error:
         if error.reason == SIGNATURE_REASON:
             call.admission.count_node_query()

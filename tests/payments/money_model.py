@@ -39,7 +39,7 @@ from centgate.payments.chain_client import ChainClients
 from centgate.payments.claims import StoredAnswer
 from centgate.payments.facilitator import RATE_LIMITED, FacilitatorClient, SettlementOutcome
 from centgate.payments.facilitators import Facilitators
-from centgate.payments.gate import PaymentGate
+from centgate.payments.gate import PaymentGate, PaymentHeaders
 from centgate.payments.journal import Journal
 from centgate.payments.nodes import NodeSet
 from centgate.payments.payer_policy import PayerPolicy
@@ -373,9 +373,8 @@ class Deployment:
             self.world.next_request_id(),
             body,
             "application/json",
-            header,
+            PaymentHeaders(header, idempotency_key=identifier),
             Admission(self._limits, "client"),
-            identifier,
         )
         try:
             return await pipeline.serve(self.runtime, model_service, call)

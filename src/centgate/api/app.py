@@ -30,7 +30,7 @@ from centgate.api.wallet_payments import PRIVATE_HEADERS, answer_headers, wallet
 from centgate.catalog import all_services, list_prices, service_details, service_summary
 from centgate.client.catalog import ServiceDetail
 from centgate.client.tools import TOOL_FLAVOURS, ToolFlavour, build_tool
-from centgate.client_limits import Admission, ClientLimits, PaidRequestHeaders
+from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import (
     CentgateError,
     InternalError,
@@ -46,6 +46,7 @@ from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
 from centgate.payments.claims import StoredAnswer
+from centgate.payments.gate import PaymentHeaders
 from centgate.payments.mpp.credential import find_credential
 from centgate.payments.mpp.receipt import encode_payment_receipt
 from centgate.payments.terms import encode_header
@@ -284,29 +285,25 @@ class PaidEndpoint:
     async def _handle_paid(self, request: Request) -> Response:
         notes = request.state.notes
         notes["service"] = self._service.slug
-        signature = read_header(request, "payment-signature")
-        idempotency_key = read_header(request, "idempotency-key")
         runtime = _get_runtime(request)
         authorization = read_header(request, "authorization") if runtime.gate.issuer else None
-        credential = find_credential(authorization)
-        presented = PaidRequestHeaders(self._service.slug, signature, idempotency_key, credential)
+        headers = PaymentHeaders(
+            signature=read_header(request, "payment-signature"),
+            credential=find_credential(authorization),
+            idempotency_key=read_header(request, "idempotency-key"),
+        )
         admission: Admission = request.state.admission
-
-        async def serve_call() -> StoredAnswer:
+        async with admission.limit_request(self._service.slug, headers, runtime.gate, runtime.journal):
             call = PaidCall(
                 request_id=notes["request_id"],
                 body=await read_body(request, MAX_BODY_BYTES),
                 content_type=request.headers.get("content-type", ""),
-                signature=signature,
+                headers=headers,
                 admission=admission,
-                idempotency_key=idempotency_key,
-                credential=credential,
             )
-            return await serve(runtime, self._service, call)
-
-        stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
-        notes["replayed"] = stored.replayed
-        return _build_paid_response(stored, {} if credential is None else _mpp_receipt(stored))
+            answer = await serve(runtime, self._service, call)
+        notes["replayed"] = answer.replayed
+        return _build_paid_response(answer, {} if headers.credential is None else _mpp_receipt(answer))
 
 
 def _get_runtime(request: Request) -> Runtime:

@@ -28,9 +28,10 @@ from centgate.client.wallet_payments import (
     WalletPayment,
     WalletPaymentPage,
 )
-from centgate.client_limits import Admission, PaidRequestHeaders
+from centgate.client_limits import Admission
 from centgate.errors import InvalidRequest, Issue, NotFound, SignInRequired
 from centgate.payments.claims import StoredAnswer, build_note
+from centgate.payments.gate import PaymentHeaders
 from centgate.payments.payment_key import PaymentKey
 from centgate.payments.read_model import PaymentRecord, encode_cursor
 from centgate.payments.sign_in import SignedIn, SignInRefused
@@ -112,22 +113,19 @@ async def _redeem_payment(request: Request, runtime: Runtime, found: Sequence[Ow
     """Return the answer that one of these payments bought: the stored one, or one that is made now."""
     notes: dict[str, Any] = request.state.notes
     admission: Admission = request.state.admission
-
-    async def serve_call() -> StoredAnswer:
+    slug = notes["service"] = found[0].record.service
+    no_payment = PaymentHeaders()
+    async with admission.limit_request(slug, no_payment, runtime.gate, runtime.journal):
         call = PaidCall(
             request_id=notes["request_id"],
             body=await read_body(request, MAX_BODY_BYTES),
             content_type=request.headers.get("content-type", ""),
-            signature=None,
+            headers=no_payment,
             admission=admission,
         )
-        return await redeem(runtime, found, call)
-
-    slug = notes["service"] = found[0].record.service
-    presented = PaidRequestHeaders(slug, signature=None)
-    stored = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
-    notes["replayed"] = stored.replayed
-    return _private_response(stored.status, stored.body, answer_headers(stored))
+        answer = await redeem(runtime, found, call)
+    notes["replayed"] = answer.replayed
+    return _private_response(answer.status, answer.body, answer_headers(answer))
 
 
 async def _require_sign_in(request: Request) -> SignedIn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from centgate.errors import (
@@ -57,6 +57,23 @@ def payments_disabled() -> PaymentNotConfigured:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PaymentHeaders:
+    """Headers of a request that carry its payment."""
+
+    signature: str | None = None
+    """`PAYMENT-SIGNATURE`, if present."""
+    credential: str | None = None
+    """The credential of `Authorization: Payment`, if present and MPP has a secret here."""
+    idempotency_key: str | None = None
+    """`Idempotency-Key`, if present."""
+
+    @property
+    def has_payment(self) -> bool:
+        """True if a payment is in one of them."""
+        return self.signature is not None or self.credential is not None
+
+
 class PaymentGate:
     """Terms of every route, verification of payments, and receipts or errors for their settlement."""
 
@@ -76,59 +93,34 @@ class PaymentGate:
             return payments_disabled()
         return payment_required()
 
-    def read(
-        self,
-        slug: str,
-        header: str | None,
-        now: float,
-        *,
-        credential: str | None = None,
-        idempotency_header: str | None = None,
-    ) -> Payment:
-        """Decode a request's payment, from one of its two headers.
-
-        `header` is `PAYMENT-SIGNATURE`, `credential` that of `Authorization: Payment`, `idempotency_header`
-        the `Idempotency-Key` header; `now` is in seconds since 1970.
+    def read(self, slug: str, headers: PaymentHeaders, now: float) -> Payment:
+        """Decode a request's payment, from one of its two headers; `now` is in seconds since 1970.
 
         Raises PaymentNotConfigured or PaymentRequired.
         """
         if slug not in self.terms:
             raise self.challenge(slug)
-        if credential is not None and self.issuer is not None:
-            return read_credential(
-                credential, self.issuer, self.terms[slug], now, idempotency_header=idempotency_header
-            )
-        if header is None:
+        terms, key = self.terms[slug], headers.idempotency_key
+        if headers.credential is not None and self.issuer is not None:
+            return read_credential(headers.credential, self.issuer, terms, now, idempotency_header=key)
+        if headers.signature is None:
             raise self.challenge(slug)
-        return read_payment(header, self.terms[slug], now, idempotency_header=idempotency_header)
+        return read_payment(headers.signature, terms, now, idempotency_header=key)
 
-    async def verify(
-        self,
-        slug: str,
-        header: str | None,
-        *,
-        credential: str | None = None,
-        idempotency_header: str | None = None,
-    ) -> Payment:
-        """Return a request's payment, verified as far as possible without settling it; arguments as `read`.
+    async def verify(self, slug: str, headers: PaymentHeaders) -> Payment:
+        """Return a request's payment, verified as far as possible without settling it.
 
         Raises PaymentNotConfigured if no payments are accepted, else PaymentRequired for one that cannot be
         accepted. One that is in the journal already is accepted, whatever the current terms are.
         """
-        if header is None and credential is None:
+        if not headers.has_payment:
             raise self.challenge(slug)
         try:
             now = await self._journal.now()
         except JournalUnavailable as error:
             error.payment = UNKNOWN_RESEND
             raise
-        payment = self.read(
-            slug,
-            header,
-            now,
-            credential=credential,
-            idempotency_header=idempotency_header,
-        )
+        payment = self.read(slug, headers, now)
         problem = payment.rejection or await self._signature_problem(payment)
         if payment.rejection is None and (refusal := self.find_payer_refusal(payment.key.payer)):
             payment = replace(payment, rejection=refusal)

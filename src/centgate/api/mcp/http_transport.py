@@ -41,7 +41,7 @@ from centgate.api.mcp.tools import (
 )
 from centgate.catalog import service_details
 from centgate.client.catalog import ServiceDetail
-from centgate.client_limits import Admission, PaidRequestHeaders
+from centgate.client_limits import Admission
 from centgate.errors import (
     CentgateError,
     InternalError,
@@ -51,6 +51,7 @@ from centgate.errors import (
 )
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claims import StoredAnswer
+from centgate.payments.gate import PaymentHeaders
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, serve
 from centgate.request_body import MAX_BODY_BYTES
@@ -153,15 +154,11 @@ async def _call_tool(
     try:
         runtime: Runtime = request.app.state.runtime
         admission: Admission = request.state.admission
-        signature = _encode_payment(context)
-        presented = PaidRequestHeaders(service.slug, signature)
-
-        async def serve_call() -> StoredAnswer:
+        headers = PaymentHeaders(_encode_payment(context))
+        async with admission.limit_request(service.slug, headers, runtime.gate, runtime.journal):
             body = _encode_arguments(params.arguments)
-            call = PaidCall(notes["request_id"], body, "application/json", signature, admission)
-            return await serve(runtime, service, call)
-
-        answer = await admission.run_request(presented, runtime.gate, runtime.journal, serve_call)
+            call = PaidCall(notes["request_id"], body, "application/json", headers, admission)
+            answer = await serve(runtime, service, call)
     except CentgateError as error:
         return _error_result(request, error)
     except Exception:  # noqa: BLE001 - outermost handler of MCP calls; details go to the log only
