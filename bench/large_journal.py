@@ -32,7 +32,7 @@ from rich.table import Table
 
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.grouped_totals import read_grouped_totals
 from centgate.payments.journal import Journal
 from centgate.payments.read_model import PaymentFilter

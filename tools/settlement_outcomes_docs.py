@@ -16,7 +16,7 @@ from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
 from centgate.payments.chain_client import ChainClients
-from centgate.payments.claims import RequestBinding
+from centgate.payments.claim_values import RequestBinding
 from centgate.payments.facilitator import (
     SettlementNotSent,
     SettlementOutcome,

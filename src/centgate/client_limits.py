@@ -30,7 +30,7 @@ from centgate.instrumentation import NULL_METER, LimitScope, Meter
 from centgate.payments.authorization import Payment, PaymentKey
 
 if TYPE_CHECKING:
-    from centgate.payments.claims import Claim
+    from centgate.payments.claim_values import Claim
     from centgate.payments.gate import PaymentGate, PaymentHeaders
     from centgate.payments.journal import Journal
     from centgate.settings import Settings

@@ -36,7 +36,8 @@ from centgate.errors import (
     UnsupportedOptions,
 )
 from centgate.payments.authorization import SIGNATURE_REASON, Payment
-from centgate.payments.claims import Claim, RequestBinding, StoredAnswer, build_note
+from centgate.payments.claim_values import Claim, RequestBinding, StoredAnswer
+from centgate.payments.claims import build_note
 from centgate.payments.gate import PaymentHeaders
 from centgate.payments.redemption import build_redeemed_payment
 from centgate.payments.singleflight import interruption_error

@@ -18,7 +18,7 @@ from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
 from centgate.payments.audit import Auditor, AuditResult, configured_recipients, find_range_by_time
 from centgate.payments.chain_client import ChainClient
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.nodes import NodeSet
 from centgate.payments.payment_node import SPAN
 from centgate.settings import Settings

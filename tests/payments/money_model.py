@@ -36,7 +36,7 @@ from centgate.payments import chain_client
 from centgate.payments.authorization import Payment
 from centgate.payments.chain_client import ChainClient as ChainClient
 from centgate.payments.chain_client import ChainClients
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.facilitator import RATE_LIMITED, FacilitatorClient, SettlementOutcome
 from centgate.payments.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate, PaymentHeaders

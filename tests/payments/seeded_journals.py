@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, insert, literal_column, update
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.sql import (
     AFFECTED_ROW,

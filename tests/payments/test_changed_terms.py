@@ -23,7 +23,7 @@ from facilitators import StubFacilitator, build_settings, reply_with
 from seeded_journals import encode_terms, read_row, record_open_payment, record_payment
 from served_api import ServedApi, serve_api
 
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.reconciler import reconcile_all
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.services.phishing_check import phishing_check

@@ -25,7 +25,7 @@ from webhook_outboxes import ORDER
 
 from centgate.payments import queries
 from centgate.payments.authorization import read_payment
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.journal import DatabaseClock, Journal
 from centgate.payments.sql import ResultRow
 from centgate.payments.terms import build_terms

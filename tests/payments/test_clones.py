@@ -15,7 +15,7 @@ from facilitators import StubFacilitator, build_settings
 from served_api import run_api_process
 
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claims import RequestBinding
+from centgate.payments.claim_values import RequestBinding
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store
 from centgate.payments.store_factory import open_store

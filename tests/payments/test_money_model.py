@@ -44,7 +44,7 @@ from money_model import (
 from simulated_chain import PRICE, Authorization, Lie
 from simulated_facilitator import HONEST, PLANS, Plan
 
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 
 SHORT = 500
 STEPS = int(os.environ.get("MONEY_MODEL_STEPS", SHORT))

@@ -39,7 +39,7 @@ from starlette.responses import Response
 from centgate.catalog import all_services
 from centgate.errors import NoData, ProviderError
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.queries import find_payment
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory

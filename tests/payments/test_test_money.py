@@ -14,7 +14,7 @@ from buyer import Buyer, encode_header, pay, payment_note, sign_payload, with_id
 from facilitators import StubFacilitator, build_settings, open_stub_facilitator
 from seeded_journals import encode_terms, record_payment
 
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.terms import build_terms
 from centgate.server import run_in_thread
 from centgate.services.phishing_check import phishing_check

@@ -18,7 +18,8 @@ from structlog.testing import capture_logs
 from centgate.errors import PaymentNote
 from centgate.payments import queries
 from centgate.payments.authorization import Payment, read_payment
-from centgate.payments.claims import ClaimLost, RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
+from centgate.payments.claims import ClaimLost
 from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import Journal
 from centgate.payments.sql import UnitOfWork

@@ -14,7 +14,7 @@ from seeded_journals import encode_terms, open_journal_store
 
 from centgate.payments import webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey, read_payment
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
 from centgate.payments.store import Store
 from centgate.payments.terms import build_terms

@@ -45,7 +45,7 @@ from centgate.garbage_collection import resume_garbage_collection
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.log import configure_logging
 from centgate.metrics.setup import create_worker_meter
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.gate import PaymentHeaders
 from centgate.payments.mpp.credential import find_credential
 from centgate.payments.mpp.receipt import encode_payment_receipt

@@ -30,7 +30,8 @@ from centgate.client.wallet_payments import (
 )
 from centgate.client_limits import Admission
 from centgate.errors import InvalidRequest, Issue, NotFound, SignInRequired
-from centgate.payments.claims import StoredAnswer, build_note
+from centgate.payments.claim_values import StoredAnswer
+from centgate.payments.claims import build_note
 from centgate.payments.gate import PaymentHeaders
 from centgate.payments.payment_key import PaymentKey
 from centgate.payments.read_model import PaymentRecord, encode_cursor

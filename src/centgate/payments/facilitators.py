@@ -12,7 +12,7 @@ from typing import Protocol
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.instrumentation import NULL_METER, FacilitatorRank, Meter
 from centgate.payments.authorization import Payment
-from centgate.payments.claims import FacilitatorChoice
+from centgate.payments.claim_values import FacilitatorChoice
 from centgate.payments.extension_responses import DirectoryResponses
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,

@@ -20,7 +20,7 @@ from centgate.payments.authorization import (
     read_payment,
     signature_rejection,
 )
-from centgate.payments.claims import Claim, FacilitatorChoice
+from centgate.payments.claim_values import Claim, FacilitatorChoice
 from centgate.payments.facilitator import (
     FACILITATOR_NAME,
     SettlementConfirmed,

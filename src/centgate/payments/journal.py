@@ -28,16 +28,15 @@ from centgate.errors import UNKNOWN_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments import claims, queries, sign_in_nonces, webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.claims import (
+from centgate.payments.claim_values import (
     Claim,
     ClaimAttempt,
-    ClaimLost,
     FacilitatorChoice,
     PendingSettlement,
     RequestBinding,
     StoredAnswer,
-    build_note,
 )
+from centgate.payments.claims import ClaimLost, build_note
 from centgate.payments.shared_timer import SharedTimer
 from centgate.payments.store import JournalUnavailable, Store, UnitFactory
 from centgate.payments.tables import OpenCause, RowState

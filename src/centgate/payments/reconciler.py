@@ -16,7 +16,8 @@ import structlog
 from centgate.catalog import all_services
 from centgate.errors import CentgateError
 from centgate.payments.chain_client import BACKGROUND_TIMEOUT
-from centgate.payments.claims import Claim, ClaimLost
+from centgate.payments.claim_values import Claim
+from centgate.payments.claims import ClaimLost
 from centgate.payments.facilitator import (
     SettlementNotSent,
     SettlementOutcome,

@@ -20,7 +20,7 @@ import structlog
 from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import EXPIRED_REASON, Payment, rebuild_payment, terms_when_signed
 from centgate.payments.chain_client import TIMEOUT, ChainClients
-from centgate.payments.claims import Claim
+from centgate.payments.claim_values import Claim
 from centgate.payments.facilitator import (
     REVERTED,
     SettlementConfirmed,

@@ -13,7 +13,7 @@ from typing import Any
 
 from centgate.errors import UNKNOWN_RESEND, InternalError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, signature_rejection
-from centgate.payments.claims import RequestBinding, StoredAnswer
+from centgate.payments.claim_values import RequestBinding, StoredAnswer
 
 RETRY_AFTER = 5
 """Seconds after which a stopped server is likely to be running again."""

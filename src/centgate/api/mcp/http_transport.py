@@ -50,7 +50,7 @@ from centgate.errors import (
     PaymentRequired,
 )
 from centgate.payments.authorization import MAX_HEADER
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.gate import PaymentHeaders
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, serve

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from centgate.payments.claims import StoredAnswer
+from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.mpp.base64url import encode_json
 from centgate.payments.mpp.challenge import METHOD
 from centgate.timestamps import format_unix_time
