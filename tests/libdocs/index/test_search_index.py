@@ -569,3 +569,37 @@ def test_tests_come_after_documentation(tmp_path: Path) -> None:
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert list_titles(tmp_path / "acme.sqlite", "set a timeout")[0] == "acme.config.Timeout"
+
+
+PENS = """# Drawing
+
+## Pens by name
+
+Lines of a drawing are joined where they meet, if the pen is still wet and the paper allows it.
+
+```python
+first = canvas.find("outer line")
+print(first.width)
+```
+
+## Wet pens
+
+Whatever is still wet can become one part, before the paper dries. Lines are kept.
+
+```python
+canvas.{call}("outer", "inner")
+```
+"""
+
+
+@pytest.mark.parametrize("call", ["join_lines", "weld"])
+def test_code_whose_call_fits_the_question_comes_first(tmp_path: Path, call: str) -> None:
+    source = f'def {call}(one: str, other: str) -> None:\n    """Join lines."""\n'
+    documents = [PackageDocument("docs/drawing.md", PENS.format(call=call), "markdown", None)]
+    if call == "weld":  # a name that says nothing: its documentation does
+        documents.append(PackageDocument("acme/canvas.py", source, "python", None))
+    file = tmp_path / "pens.db"
+    search_index.write_index(file, documents, ABOUT)
+
+    titles = list_titles(file, "join lines of a drawing")
+    assert titles.index("Drawing > Wet pens") < titles.index("Drawing > Pens by name")

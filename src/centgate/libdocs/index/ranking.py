@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from centgate.libdocs.index.dedupe import are_alike
+from centgate.libdocs.index.name_fit import QuestionFit, measure_name_fits
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
 from centgate.libdocs.index.rows import SITE_FOLDER, ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
@@ -18,6 +19,8 @@ from centgate.libdocs.parse.documents import is_test
 
 MAX_CANDIDATES = 200
 """Maximum number of chunks that are scored in detail."""
+MAX_NAME_FITS = 30
+"""Number of first chunks whose code is compared with the question name by name."""
 MAX_RESULTS = 50
 """Maximum number of chunks in an answer."""
 MAX_RARITY = 3.5
@@ -75,6 +78,10 @@ class ScoreWeights:
     """Exponent of the boost for the definition of a name."""
     usage: float
     """Factor for code that shows a call."""
+    name_words: float
+    """Logarithm of the factor for code with a name that has exactly the words of the question."""
+    name_documentation: float
+    """Logarithm of the factor for code with a call whose documentation has exactly these."""
 
 
 TASK_WEIGHTS = ScoreWeights(
@@ -85,10 +92,22 @@ TASK_WEIGHTS = ScoreWeights(
     chunk=1.2,
     names=0.43,
     usage=3.4,
+    name_words=1.25,
+    name_documentation=3.0,
 )
 """Weights for questions about a task, fitted by a regression on those of `bench/libdocs_questions.py`: which
 words a chunk has, and where, says more than how often it has them."""
-NAME_WEIGHTS = ScoreWeights(bm25=0.75, share=1.0, columns={}, heading=1.0, chunk=1.0, names=1.0, usage=1.0)
+NAME_WEIGHTS = ScoreWeights(
+    bm25=0.75,
+    share=1.0,
+    columns={},
+    heading=1.0,
+    chunk=1.0,
+    names=1.0,
+    usage=1.0,
+    name_words=0.0,
+    name_documentation=0.0,
+)
 """Weights for questions with identifiers, whose definitions come first; no fitted question has one."""
 
 
@@ -108,7 +127,8 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
     boosts = _definition_boosts(database, query)
     scores = _bm25_scores(database, chunks_by_term, boosts)
     weights = NAME_WEIGHTS if query.identifiers else TASK_WEIGHTS
-    coverage = _measure_coverage(database, chunks_by_term, weights)
+    term_shares = _measure_term_shares(database, chunks_by_term)
+    coverage = _measure_coverage(database, chunks_by_term, term_shares, weights)
     found = [
         ScoredChunk(
             row,
@@ -119,6 +139,8 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
         )
         for row in read_chunks(database, scores)
     ]
+    if not query.identifiers:
+        _add_name_fits(database, found, QuestionFit(term_shares), weights)
     ranked = _drop_similar(_diversify(_add_page_scores(found)), boosts)
     return ranked if query.identifiers else _lift_usage(ranked)
 
@@ -191,22 +213,30 @@ def _bm25_scores(
     return scores | {chunk: minimum for chunk in defining_chunks if chunk not in scores}
 
 
-def _measure_coverage(
-    database: sqlite3.Connection,
-    chunks_by_term: Mapping[QueryTerm, frozenset[int]],
-    weights: ScoreWeights,
-) -> Mapping[int, float]:
-    """Return a factor for each chunk with any of the terms, by the share of them that it has anywhere and in
-    each column; rare terms count more.
-    """
+def _measure_term_shares(
+    database: sqlite3.Connection, chunks_by_term: Mapping[QueryTerm, frozenset[int]]
+) -> dict[QueryTerm, float]:
+    """Return the share of each term in the question; rare terms count more."""
     total = database.execute("select max(id) from piece").fetchone()[0]
     rarity = {
         term: min(MAX_RARITY, math.log(1 + total / len(chunks))) for term, chunks in chunks_by_term.items()
     }
     whole = sum(rarity.values())
+    return {term: each / whole for term, each in rarity.items()}
+
+
+def _measure_coverage(
+    database: sqlite3.Connection,
+    chunks_by_term: Mapping[QueryTerm, frozenset[int]],
+    term_shares: Mapping[QueryTerm, float],
+    weights: ScoreWeights,
+) -> Mapping[int, float]:
+    """Return a factor for each chunk with any of the terms, by the share of them that it has anywhere and in
+    each column.
+    """
     shares, exponents = defaultdict[int, float](float), defaultdict[int, float](float)
     for term, chunks in chunks_by_term.items():
-        part = rarity[term] / whole
+        part = term_shares[term]
         for number in chunks:
             shares[number] += part
         for column, weight in weights.columns.items():
@@ -237,8 +267,22 @@ def _code_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> floa
         return 1.0
     if query.identifiers:
         return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
-    # a test calls the library too, but to check its edge cases
     return CODE_FACTOR * (weights.usage if row.shows_call and not is_test(row.page) else 1.0)
+
+
+def _add_name_fits(
+    database: sqlite3.Connection, found: list[ScoredChunk], fit: QuestionFit, weights: ScoreWeights
+) -> None:
+    """Raise the scores of the best chunks by the names in their code: `merge_cells` answers "merge cells"."""
+    found.sort(key=lambda each: -each.score)
+    # a test calls the library too, but to check its edge cases
+    first = [each for each in found[:MAX_NAME_FITS] if not is_test(each.row.page)]
+    fits = measure_name_fits(database, [each.row for each in first], [each.row for each in found], fit)
+    for candidate in first:
+        names = fits[candidate.row.id]
+        candidate.score *= math.exp(
+            weights.name_words * names.words + weights.name_documentation * names.documentation
+        )
 
 
 def _add_page_scores(found: list[ScoredChunk]) -> list[ScoredChunk]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+
+from centgate.libdocs.index.tokenizer import normalize_name
 
 SITE_FOLDER, REPOSITORY_FOLDER = "@site/", "@repository/"
 """Folders of the pages of a documentation site and of a repository in an index; no package has such ones."""
 COLUMNS = "id, page, shown, heads, code, language, text, source_url, weight, trail, complete, usage"
 _BY_ID = f"select {COLUMNS} from piece where id in ({{}})"
+_CHUNKS_OF_NAMES = "select name, piece from name where key in ({})"
 _NAMES = "select name, piece, inner from name where key in (?, ?) limit 80"
 
 
@@ -56,3 +59,10 @@ def find_definitions(database: sqlite3.Connection, one: str, other: str) -> list
     """Return the definitions of a name under either of two keys."""
     rows = database.execute(_NAMES, (one, other))
     return [Definition(name, chunk_id, bool(inner)) for name, chunk_id, inner in rows]
+
+
+def find_chunks_of_names(database: sqlite3.Connection, names: Collection[str]) -> list[tuple[str, int]]:
+    """Return those of the names that the library defines, each with the ID of a chunk that defines it."""
+    keys = {normalize_name(name) for name in names}
+    rows = database.execute(_CHUNKS_OF_NAMES.format(",".join("?" * len(keys))), tuple(keys))
+    return [(name, chunk_id) for name, chunk_id in rows if name in names]
