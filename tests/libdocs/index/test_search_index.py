@@ -500,12 +500,13 @@ def test_a_heading_matches_in_singular_and_plural() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "heading"), [("ask for ink", "Prompts"), ("copy a pen", "Clone"), ("several pens", "Many")]
+    ("question", "heading"),
+    [("ask for ink", "Prompts"), ("copy a pen", "Clone"), ("several pens", "Many"), ("read ink", "Load")],
 )
 def test_verbs_of_tasks_find_those_of_interfaces(tmp_path: Path, question: str, heading: str) -> None:
     pages = {
         name: f"# {name}\n\nSomething is said about this {name.lower()} of the desk, at some length.\n"
-        for name in ("Prompts", "Clone", "Many", "Well")
+        for name in ("Prompts", "Clone", "Many", "Load", "Well")
     }
     documents = [PackageDocument(f"docs/{name}.md", text, "markdown", None) for name, text in pages.items()]
     file = tmp_path / "verbs.db"
