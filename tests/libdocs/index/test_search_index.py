@@ -576,7 +576,7 @@ PENS = """# Drawing
 
 ## Pens by name
 
-Lines of a drawing are joined where they meet, if the pen is still wet and the paper allows it.
+{subject} are joined where they meet, if the pen is still wet and the paper allows it.
 
 ```python
 first = canvas.find("outer line")
@@ -593,10 +593,11 @@ canvas.{call}("outer", "inner")
 """
 
 
-@pytest.mark.parametrize("call", ["join_lines", "weld"])
-def test_code_whose_call_fits_the_question_comes_first(tmp_path: Path, call: str) -> None:
+@pytest.mark.parametrize(("call", "subject"), [("join_lines", "Lines of a drawing"), ("weld", "Lines")])
+def test_code_whose_call_fits_the_question_comes_first(tmp_path: Path, call: str, subject: str) -> None:
+    guide = PENS.format(call=call, subject=subject)
     source = f'def {call}(one: str, other: str) -> None:\n    """Join lines."""\n'
-    documents = [PackageDocument("docs/drawing.md", PENS.format(call=call), "markdown", None)]
+    documents = [PackageDocument("docs/drawing.md", guide, "markdown", None)]
     if call == "weld":  # a name that says nothing: its documentation does
         documents.append(PackageDocument("acme/canvas.py", source, "python", None))
     file = tmp_path / "pens.db"

@@ -93,7 +93,7 @@ TASK_WEIGHTS = ScoreWeights(
     names=0.43,
     usage=3.4,
     name_words=1.25,
-    name_documentation=3.0,
+    name_documentation=1.9,
 )
 """Weights for questions about a task, fitted by a regression on those of `bench/libdocs_questions.py`: which
 words a chunk has, and where, says more than how often it has them."""
