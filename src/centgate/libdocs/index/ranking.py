@@ -46,7 +46,7 @@ REPEAT_DAMPING = 0.87
 SAME_PAGE_RUN = 3
 """Number of consecutive chunks of one page after which `RUN_DAMPING` applies to a further one."""
 RUN_DAMPING = 0.15
-MIN_SCORE_SHARE = 0.08
+MIN_SCORE_SHARE = 0.05
 """Share of the best score below which a chunk only fills the budget."""
 FEW_RESULTS = 5
 """Number of chunks in an answer up to which a third of that share is enough."""
