@@ -63,7 +63,7 @@ class WalletSources:
         self._chain_id, self._wallet = chain_id, wallet
         self._alchemy, self._blockscout, self._rpc = alchemy, blockscout, rpc
         self._on_chain = OnchainWallet(rpc, chain_id, wallet)
-        self._record = rpc.trace
+        self._trace = rpc.trace
 
     async def fetch_snapshot(self) -> WalletSnapshot:
         """Return balance, tokens and transfers, each from the first source that has them.
@@ -81,7 +81,7 @@ class WalletSources:
             )
         movements = transfers_task.result()
         if isinstance(movements, NoData | ProviderFailure):
-            self._record.add_warning("recent transfers are unknown: no source returned them")
+            self._trace.add_warning("recent transfers are unknown: no source returned them")
             movements = (list[Transfer](), holdings_task.result()[1])
         return _build_snapshot(
             self._chain_id, self._wallet, coin_task.result(), holdings_task.result(), movements
@@ -91,7 +91,7 @@ class WalletSources:
         try:
             return await self._first_answer("the native balance is", self._balance_queries())
         except NoData:
-            self._record.add_warning("the native balance is unknown: no source returned it")
+            self._trace.add_warning("the native balance is unknown: no source returned it")
             return NativeCoin(None), None
 
     async def add_metadata(self, snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> WalletSnapshot:
@@ -114,7 +114,7 @@ class WalletSources:
         missing = [token for token in dict.fromkeys(moved_tokens) if token not in metadata]
         metadata |= await self._fetch_metadata(self._metadata_source(snapshot.transfers_source), missing)
         if skipped := set(unnamed[MAX_METADATA_TOKENS:]) - metadata.keys():
-            self._record.add_warning(f"{len(skipped)} further tokens of the wallet were not checked")
+            self._trace.add_warning(f"{len(skipped)} further tokens of the wallet were not checked")
         holdings = [each.holding for each in in_order if each.holding.token.address not in skipped]
         complete = replace(
             snapshot,
@@ -134,7 +134,7 @@ class WalletSources:
             *(each.token for each in snapshot.transfers[:MAX_RECENT_TRANSFERS] if each.token),
         ]
         if unnamed := {token.address for token in tokens if _is_unnamed(token)}:
-            self._record.add_warning(
+            self._trace.add_warning(
                 f"{len(unnamed)} tokens have neither a known name nor a symbol, so these were not checked "
                 "for bait, links and imitation"
             )
@@ -182,7 +182,7 @@ class WalletSources:
                 failures.append(answer)
                 continue
             if failures:
-                self._record.add_warning(f"a fallback source was used: {subject} from {provider.info.label}")
+                self._trace.add_warning(f"a fallback source was used: {subject} from {provider.info.label}")
             return answer, cast(WalletSource, provider.info.name)
         raise (
             failures[0]

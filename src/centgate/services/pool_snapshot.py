@@ -273,19 +273,19 @@ async def _select_token_pair(
     chain_id: int, token: str, first: Source, second: Source, last: Source
 ) -> _Subject:
     """Select the pair of a token, or the pair whose address was sent as a token."""
-    record = first.trace
+    trace = first.trace
     try:
         pairs = await _find_pairs(chain_id, token, first, second, last)
     except NoData as no_data:
         raise NoData(f"{no_data.message}, nor a pair at that address; it may be on another chain") from None
     if not pairs[0].has_token(token):
-        record.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
+        trace.add_warning(f"{token} is not a token with pairs but a pair, and was answered as pairAddress")
         return _Subject(
             pairs[0], pairs[0].base, pairs[:1], "The pair at the address that was sent as a token"
         )
     choice = choose_top_pair(pairs, token)
     if warning := describe_price_spread(choice, token):
-        record.add_warning(warning)
+        trace.add_warning(warning)
     priced = choice.pair.base if token == choice.pair.base.address else choice.pair.quote
     return _Subject(choice.pair, priced, pairs, _selection_reason(choice))
 
@@ -374,8 +374,8 @@ def _selection_reason(choice: PairChoice) -> str:
 
 
 async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -> PoolSnapshot:
-    """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the record."""
-    pair, record = subject.pair, chain.trace
+    """Build the snapshot of a pair with the price of one of its tokens; add its warnings to the trace."""
+    pair, trace = subject.pair, chain.trace
     is_base = subject.priced is pair.base
     confirmed, impacts = await _ask_chain(subject, chain_id, chain)
     snapshot = PoolSnapshot(
@@ -402,9 +402,9 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         sale_impacts=[SaleImpact(usd=each.usd, loss_percent=each.percent) for each in impacts],
     )
     # the selection is not part of `data` in the service's contract, so it is reported with the provider
-    record.record(pair.source, "ok", selection=_describe_selection(subject, is_base=is_base))
+    trace.record(pair.source, "ok", selection=_describe_selection(subject, is_base=is_base))
     for warning in (
-        *_list_fallback_warnings(pair, record),
+        *_list_fallback_warnings(pair, trace),
         *_list_missing_fields(snapshot, is_base=is_base),
         *_list_unread_fee(snapshot, confirmed, chain),
         *_list_quote_gaps(pair, is_base=is_base),
@@ -412,7 +412,7 @@ async def _build_snapshot(subject: _Subject, chain_id: int, chain: ChainIndex) -
         *_compare_liquidity(snapshot, confirmed),
         *list_pair_warnings(pair),
     ):
-        record.add_warning(warning)
+        trace.add_warning(warning)
     return snapshot
 
 
@@ -547,7 +547,7 @@ def _build_trade_counts(pair: Pair, *, is_base: bool) -> TradeCounts | None:
     return TradeCounts(buys=buys, sells=sells)
 
 
-def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
+def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
     """Yield the warnings for a response from the second source, or from the chain."""
     if pair.source == Rpc.info.name:
         yield (
@@ -557,7 +557,7 @@ def _list_fallback_warnings(pair: Pair, record: RequestTrace) -> Iterable[str]:
         if pair.quote_price_usd == 1:
             yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"
     if pair.source == GeckoTerminal.info.name:
-        first = record.providers.get(DexScreener.info.name, {})
+        first = trace.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
         yield (
             f"a fallback source was used: {GeckoTerminal.info.label} instead of {DexScreener.info.label}, "

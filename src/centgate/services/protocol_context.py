@@ -411,7 +411,7 @@ def _describe_partial_sum(protocol: DefiProtocol) -> str | None:
 
 
 def _build_fees(
-    results: Mapping[str, FlowTotals | NoData | ProviderFailure], slug: str, record: RequestTrace
+    results: Mapping[str, FlowTotals | NoData | ProviderFailure], slug: str, trace: RequestTrace
 ) -> ProtocolFees | None:
     """Build `fees` and `revenue`; warn about what is missing. None if both are."""
     flows = {
@@ -419,15 +419,15 @@ def _build_fees(
     }
     for metric, totals in results.items():
         if isinstance(totals, NoData):
-            record.add_warning(totals.message)
+            trace.add_warning(totals.message)
         elif isinstance(totals, ProviderFailure):
-            record.add_warning(f"could not fetch the {metric} of {slug}")
+            trace.add_warning(f"could not fetch the {metric} of {slug}")
         elif not totals.is_current:
-            record.add_warning(f"{DefiLlama.info.label} could not update the {metric} of {slug} recently")
+            trace.add_warning(f"{DefiLlama.info.label} could not update the {metric} of {slug} recently")
     for metric, flow in flows.items():
         periods = [to_camel_case(period) for period, amount in flow if amount is None]
         if periods:
-            record.add_warning(
+            trace.add_warning(
                 f"{DefiLlama.info.label} gives no {', '.join(periods)} for the {metric} of {slug}"
             )
     if not flows:
