@@ -19,6 +19,7 @@ from centgate.console.sessions import OneTimeLink, SessionStore, VisitorTokens
 from centgate.payments.console_actions import ConsoleActionName, record_console_action
 from centgate.payments.descriptions import ViewSettings, create_view
 from centgate.payments.queries import read_time
+from centgate.payments.read_model import LimitedReader
 from centgate.payments.store import Store, UnitFactory
 from centgate.settings import Settings
 
@@ -84,7 +85,7 @@ class Console:
         self.failed_logins = TokenBuckets[str](each, each, max_keys=10_000, clock=self.clock)
         self.all_failed_logins = TokenBuckets[str](together, together, clock=self.clock)
         self.link = OneTimeLink(self.clock)
-        self._reads = asyncio.Semaphore(CONCURRENT_READS)
+        self._reader = LimitedReader(self.store, CONCURRENT_READS)
 
     @cached_property
     def routes(self) -> dict[str, str]:
@@ -110,8 +111,7 @@ class Console:
 
     async def read(self, unit: UnitFactory[T]) -> T:
         """Run a read-only unit on the journal. Raises JournalUnavailable."""
-        async with self._reads:
-            return await self.store.read(unit)
+        return await self._reader.read(unit)
 
     async def open_view(self) -> ViewSettings:
         """Return how payments are described now, by the database's clock."""

@@ -15,19 +15,11 @@ from centgate.crypto.token.security import TokenSource, TradeLimit
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_verdict import TokenVerdict, VerdictFlag, evaluate_token
+from centgate.crypto.token.trade_rules import TAX_FIELDS
 from centgate.crypto.token.trades import TaxName
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
 
-_TAX_FIELDS: dict[TaxName, tuple[str, str, str]] = {
-    "buy_tax": ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax"),
-    "sell_tax": ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax"),
-    "transfer_tax": (
-        "goplus:transfer_tax",
-        "honeypotis:simulationResult.transferTax",
-        "onchain:simulation.transferTax",
-    ),
-}
 _SALE_FIELDS = (
     "goplus:is_honeypot",
     "honeypotis:honeypotResult.isHoneypot",
@@ -463,7 +455,7 @@ def _build_taxes(evidence: TokenEvidence) -> TokenTaxes:
 
 def _build_tax(evidence: TokenEvidence, name: TaxName) -> Tax:
     """Build a tax with its readings, each in percent and as its source gave it."""
-    raw = {each.source: each.value for field in _TAX_FIELDS[name] for each in cite_field(evidence, field)}
+    raw = {each.source: each.value for field in TAX_FIELDS[name] for each in cite_field(evidence, field)}
     readings = evidence.tax_readings(name)
     return Tax(
         percent=max((percent for _, percent in readings), default=None),

@@ -34,8 +34,13 @@ from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity,
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
 from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.token_verdict import RiskLevel, TokenScore, TokenVerdict, evaluate_token
-from centgate.crypto.token.token_warnings import list_subjects
+from centgate.crypto.token.token_warnings import LABELS, list_subjects
+from centgate.provider import Provider
+from centgate.providers.dexscreener import DexScreener
+from centgate.providers.geckoterminal import GeckoTerminal
+from centgate.providers.goplus import GoPlus
 from centgate.providers.goplus_token import parse_token_security
+from centgate.providers.honeypotis import HoneypotIs
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 OWNER, OTHER, THIRD, BURN = "0x" + "11" * 20, "0x" + "22" * 20, "0x" + "33" * 20, "0x" + "0" * 36 + "dead"
@@ -1591,6 +1596,11 @@ def test_missing_flags_are_listed_in_one_sentence():
 
 def test_evidence_covers_every_flag():
     assert {*GOPLUS_FIELDS} <= {field.name for field in fields(TokenFlags)}
+
+
+@pytest.mark.parametrize("source", [GoPlus, HoneypotIs, DexScreener, GeckoTerminal])
+def test_source_has_label_of_its_provider(source: type[Provider]):
+    assert LABELS[source.info.name] == source.info.label  # pyright: ignore[reportArgumentType]
 
 
 # saved bodies

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
-from centgate.crypto.token.trades import HONEYPOT_RISK
+from centgate.crypto.token.trades import HONEYPOT_RISK, TaxName
 
 SOME_FAILED, FEW_FAILED = 10.0, 1.0
 """Percent of the tried holders that cannot sell."""
@@ -133,13 +133,16 @@ _HOLDER_TAXES = (
 _LARGEST_SALE = ("honeypotis:simulationResult.maxSell.token", "onchain:simulation.maxSell.tokens")
 _LISTED_DEPTH = ("pairs:totalUsd", "pairs:otherSideUsd")
 _PAIR_DEPTH = ("honeypotis:pair.liquidity", "honeypotis:pair.reserves0", "honeypotis:pair.reserves1")
-_SELL_TAX = ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax")
-_BUY_TAX = ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax")
-_TRANSFER_TAX = (
-    "goplus:transfer_tax",
-    "honeypotis:simulationResult.transferTax",
-    "onchain:simulation.transferTax",
-)
+TAX_FIELDS: Mapping[TaxName, tuple[str, str, str]] = {
+    "buy_tax": ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax"),
+    "sell_tax": ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax"),
+    "transfer_tax": (
+        "goplus:transfer_tax",
+        "honeypotis:simulationResult.transferTax",
+        "onchain:simulation.transferTax",
+    ),
+}
+"""Fields of the sources that have a tax."""
 
 SALE_RULES: tuple[TokenRule, ...] = (
     # sale
@@ -352,7 +355,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
         AmountRange(lambda evidence: evidence.sell_tax, 50),
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "sell_tax_high",
@@ -360,7 +363,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
         AmountRange(lambda evidence: evidence.sell_tax, 10, 50),
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "sell_tax_medium",
@@ -368,7 +371,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
         AmountRange(lambda evidence: evidence.sell_tax, 5, 10),
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "sell_tax_low",
@@ -376,7 +379,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "{evidence.sell_tax:.4g} % of every sale is taken.",
         AmountRange(lambda evidence: evidence.sell_tax, 0.01, 5),
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "sell_tax_unreadable",
@@ -384,7 +387,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "The only sell tax reported is impossible, so how much of a sale is taken is not known.",
         lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is None,
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "sell_tax_in_doubt",
@@ -392,7 +395,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the sell tax",
         "One of the reported sell taxes is impossible, so the other may be incomplete.",
         lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is not None,
-        _SELL_TAX,
+        TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
         "buy_tax_high",
@@ -400,7 +403,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
         AmountRange(lambda evidence: evidence.buy_tax, 10),
-        _BUY_TAX,
+        TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
         "buy_tax_medium",
@@ -408,7 +411,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
         AmountRange(lambda evidence: evidence.buy_tax, 5, 10),
-        _BUY_TAX,
+        TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
         "buy_tax_low",
@@ -416,7 +419,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the buy tax",
         "{evidence.buy_tax:.4g} % of every purchase is taken.",
         AmountRange(lambda evidence: evidence.buy_tax, 0.01, 5),
-        _BUY_TAX,
+        TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
         "transfer_tax_high",
@@ -424,7 +427,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the transfer tax",
         "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
         AmountRange(lambda evidence: evidence.transfer_tax, 10),
-        _TRANSFER_TAX,
+        TAX_FIELDS["transfer_tax"],
     ),
     TokenRule(
         "transfer_tax",
@@ -432,7 +435,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "the transfer tax",
         "{evidence.transfer_tax:.4g} % is taken when it is sent from one holder to another.",
         AmountRange(lambda evidence: evidence.transfer_tax, 0.01, 10),
-        _TRANSFER_TAX,
+        TAX_FIELDS["transfer_tax"],
         "habit",
     ),
 )
