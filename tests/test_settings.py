@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from x402.mechanisms.evm.default_assets import DEFAULT_ASSETS
 
 from centgate.catalog import all_providers, all_services
+from centgate.cli.server_settings import describe_problem
 from centgate.cli.settings_docs import render_env_example, render_markdown
-from centgate.cli.terminal import describe_problem
 from centgate.client import BuyerSettings
 from centgate.provider_settings import PROVIDER_FIELDS
 from centgate.runtime import validate_startup

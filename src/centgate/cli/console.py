@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from centgate.cli.server_settings import load_settings
 from centgate.cli.stop_signals import exit_on_stop_signals
-from centgate.cli.terminal import exit_with_error, load_settings, print_message
+from centgate.cli.terminal import exit_with_error, print_message
 
 if TYPE_CHECKING:
     from centgate.console.console import ConsoleFinding

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from centgate.cli.options import Json
-from centgate.cli.terminal import exit_with_error, load_settings, print_message
+from centgate.cli.server_settings import load_settings
+from centgate.cli.terminal import exit_with_error, print_message
 from centgate.log import configure_logging
 from centgate.lookups.site_crawl import CrawlReport, SiteCrawler
 from centgate.lookups.site_vectors import update_vectors

@@ -173,7 +173,8 @@ def serve(
     from centgate.api import wellknown_files
     from centgate.cli.console import open_console_beside
     from centgate.cli.migrate import check_database
-    from centgate.cli.terminal import exit_with_error, load_settings, print_message
+    from centgate.cli.server_settings import load_settings
+    from centgate.cli.terminal import exit_with_error, print_message
     from centgate.log import configure_logging
     from centgate.payments.store import InvalidDatabaseUrl
     from centgate.payments.token_decimals import check_decimals
@@ -213,7 +214,8 @@ def dev(host: Host = None, port: Port = None) -> None:
     pause_garbage_collection()
     from centgate import server
     from centgate.cli.console import open_console_beside
-    from centgate.cli.terminal import exit_with_error, load_settings
+    from centgate.cli.server_settings import load_settings
+    from centgate.cli.terminal import exit_with_error
     from centgate.devchain.environment import open_dev_environment
     from centgate.log import configure_logging
 
@@ -257,7 +259,8 @@ def demo(
     ] = False,
 ) -> None:
     """Run a buyer on a development chain: request, pay, get the answer, check that nothing is paid twice."""
-    from centgate.cli.terminal import exit_with_error, load_settings
+    from centgate.cli.server_settings import load_settings
+    from centgate.cli.terminal import exit_with_error
     from centgate.log import configure_logging
 
     configure_logging("error")

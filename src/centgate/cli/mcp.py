@@ -10,12 +10,12 @@ import typer
 from centgate.cli.buyer.exit_codes import (
     ExitCode,
     InvalidSettings,
-    print_message,
     read_buyer_settings,
     reports_errors,
 )
 from centgate.cli.mcp_install import Program
 from centgate.cli.stop_signals import exit_on_stop_signals
+from centgate.cli.terminal import print_message
 
 app = typer.Typer(name="mcp", invoke_without_command=True, no_args_is_help=False)
 

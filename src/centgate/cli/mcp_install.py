@@ -17,8 +17,8 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from centgate.cli.buyer.console import create_console, escape_controls, print_json, text_line
-from centgate.cli.buyer.exit_codes import ExitCode, print_message, read_buyer_settings, reports_errors
+from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
+from centgate.cli.terminal import create_console, escape_controls, print_json, print_message, text_line
 from centgate.files import replace_file
 
 Program = Literal["claude", "claude-code", "claude-desktop", "cursor", "vscode", "codex"]

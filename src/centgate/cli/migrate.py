@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from centgate.cli.options import Json
-from centgate.cli.terminal import exit_with_error, load_settings, print_message
+from centgate.cli.server_settings import load_settings
+from centgate.cli.terminal import exit_with_error, print_message
 
 if TYPE_CHECKING:
     from centgate.settings import Settings

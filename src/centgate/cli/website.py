@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from centgate.cli.options import Json
+from centgate.cli.server_settings import load_settings
 from centgate.cli.stop_signals import exit_on_stop_signals
-from centgate.cli.terminal import exit_with_error, load_settings, print_message
+from centgate.cli.terminal import exit_with_error, print_message
 from centgate.client.catalog import CatalogUnavailable
 from centgate.log import configure_logging
 from centgate.website.validation import is_site_url

@@ -19,23 +19,23 @@ from centgate.cli.buyer.arguments import (
     parse_pairs,
     require_keys,
 )
-from centgate.cli.buyer.console import (
-    create_console,
-    discard_stdout,
-    escape_controls,
-    format_json,
-    render_value,
-    text_line,
-)
 from centgate.cli.buyer.exit_codes import (
     NOT_MOVED_STATES,
     ExitCode,
-    print_message,
     read_buyer_settings,
     reports_errors,
 )
 from centgate.cli.buyer.render import answer_json, quote_json, render_answer, render_quote
 from centgate.cli.buyer.services import fetch_service_details, render_service, render_services, service_json
+from centgate.cli.terminal import (
+    create_console,
+    discard_stdout,
+    escape_controls,
+    format_json,
+    print_message,
+    render_value,
+    text_line,
+)
 from centgate.client import Answer, Centgate, Ledger, OptionNames
 from centgate.client.caps import parse_dollars
 from centgate.client.catalog import ServiceDetail, ServiceSummary

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from typing import Any, Literal, ParamSpec
 
@@ -12,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from centgate.cli.buyer.arguments import InvalidArguments
-from centgate.cli.buyer.console import discard_stdout, escape_controls
+from centgate.cli.terminal import discard_stdout, print_message
 from centgate.client.errors import (
     AddressRefused,
     BuyerError,
@@ -99,12 +97,6 @@ def exit_code(error: BuyerError) -> ExitCode:
     if isinstance(error, WRONG_INPUT):
         return 2
     return 4 if isinstance(error, REFUSED) else 1
-
-
-def print_message(sentence: str) -> None:
-    """Print a message to the user on standard error, if it can be written: the exit code tells more."""
-    with suppress(OSError):
-        sys.stderr.write(f"centgate: {escape_controls(sentence)}\n")
 
 
 def read_buyer_settings(**overrides: Any) -> BuyerSettings:

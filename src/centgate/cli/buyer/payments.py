@@ -11,9 +11,9 @@ from rich.text import Text
 
 from centgate.cli.buyer.arguments import parse_body
 from centgate.cli.buyer.call import read_body
-from centgate.cli.buyer.console import create_console, escape_controls, print_json, render_status, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
 from centgate.cli.buyer.render import answer_json, format_usdc, render_answer
+from centgate.cli.terminal import create_console, escape_controls, print_json, render_status, text_line
 from centgate.client import AnsweredPayment, Centgate, WalletPayment
 from centgate.signing.assets import TOKEN_DECIMALS, USDC
 

@@ -14,10 +14,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from centgate.cli.buyer.console import create_console, escape_controls, print_json, text_line
-from centgate.cli.buyer.exit_codes import print_message
 from centgate.cli.buyer.render import render_pairs
 from centgate.cli.options import Json
+from centgate.cli.terminal import create_console, escape_controls, print_json, print_message, text_line
 from centgate.client.wire_model import decode_base64
 from centgate.signing.receipts.verify import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 

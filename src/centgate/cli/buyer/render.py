@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from centgate.cli.buyer.console import escape_controls, render_status, render_value, text_line
+from centgate.cli.terminal import escape_controls, render_status, render_value, text_line
 from centgate.client.ledger import LedgerRecord
 from centgate.client.node import latest_records
 from centgate.client.quote import Quote

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from centgate.cli.buyer.arguments import describe_field, describe_limits
-from centgate.cli.buyer.console import escape_controls
+from centgate.cli.terminal import escape_controls
 from centgate.client import Centgate
 from centgate.client.catalog import ServiceDetail
 from centgate.json_schema import Schema, parse_schema

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from centgate.cli.buyer.console import create_console, print_json
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
 from centgate.cli.buyer.render import render_pairs
+from centgate.cli.terminal import create_console, print_json
 from centgate.client import Ledger
 from centgate.client.caps import Spent
 from centgate.client.errors import NoWallet

@@ -9,9 +9,9 @@ from typing import Any
 
 import anyio
 
-from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
 from centgate.cli.buyer.render import receipts_json, render_pairs, render_receipts
+from centgate.cli.terminal import create_console, print_json, text_line
 from centgate.client import BuyerError, Centgate, Ledger, Wallet
 from centgate.client.errors import NoWallet
 from centgate.client.node import Balance, open_node

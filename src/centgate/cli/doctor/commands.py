@@ -41,7 +41,8 @@ def doctor(
     invalid settings. `--list` describes each check.
     """
     from centgate.cli.doctor.registry import select_checks
-    from centgate.cli.terminal import exit_with_error, load_settings
+    from centgate.cli.server_settings import load_settings
+    from centgate.cli.terminal import exit_with_error
 
     try:
         checks = select_checks(only or [])

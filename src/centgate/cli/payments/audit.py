@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.table import Table
 
-from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments.context import (
     CommandContext,
     ExitCode,
@@ -20,7 +19,7 @@ from centgate.cli.payments.context import (
 )
 from centgate.cli.payments.render import NETWORK_WIDTH, shorten_name
 from centgate.cli.payments.serializers import format_dollars_cell
-from centgate.cli.terminal import print_message
+from centgate.cli.terminal import create_console, print_json, print_message, text_line
 from centgate.payments import audit_queries
 from centgate.payments.audit import (
     FINDING_ADVICE,

@@ -6,7 +6,8 @@ import sqlite3
 from pathlib import Path
 
 from centgate.cli.payments.context import ExitCode
-from centgate.cli.terminal import load_settings, print_message
+from centgate.cli.server_settings import load_settings
+from centgate.cli.terminal import print_message
 from centgate.payments.backup import BackupFailed, back_up_sqlite
 
 

@@ -13,8 +13,8 @@ from typing import Literal
 from rich.console import RenderableType
 from rich.table import Table
 
-from centgate.cli.buyer.console import create_console, discard_stdout
-from centgate.cli.terminal import load_settings, print_message
+from centgate.cli.server_settings import load_settings
+from centgate.cli.terminal import create_console, discard_stdout, print_message
 from centgate.log import configure_logging
 from centgate.payments.console_actions import ConsoleActionName, record_console_action
 from centgate.payments.descriptions import ViewSettings, create_view

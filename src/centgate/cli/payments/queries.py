@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
@@ -31,7 +30,7 @@ from centgate.cli.payments.serializers import (
     sum_entry,
     totals_entry,
 )
-from centgate.cli.terminal import print_message
+from centgate.cli.terminal import create_console, print_json, print_message, text_line
 from centgate.payments.daily_totals import read_daily_totals, sum_totals
 from centgate.payments.descriptions import describe_next_step, describe_owed, list_events
 from centgate.payments.grouped_totals import read_grouped_totals, sum_groups

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
@@ -16,7 +15,7 @@ from centgate.cli.payments.context import (
     print_renderable,
 )
 from centgate.cli.payments.serializers import payment_entry
-from centgate.cli.terminal import print_message
+from centgate.cli.terminal import create_console, print_json, print_message, text_line
 from centgate.payments.read_model import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.provider_settings import ProviderSettings
 from centgate.settings import Settings

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
-from centgate.cli.buyer.console import create_console, print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
@@ -18,7 +17,7 @@ from centgate.cli.payments.context import (
 )
 from centgate.cli.payments.export_columns import REFUND_COLUMNS
 from centgate.cli.payments.serializers import EntryWriter, refund_entry
-from centgate.cli.terminal import print_message
+from centgate.cli.terminal import create_console, print_json, print_message, text_line
 from centgate.payments.descriptions import (
     describe_matches,
     describe_refund,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from centgate.cli.buyer.console import escape_controls, render_status
 from centgate.cli.payments.serializers import daily_entry, format_dollars_cell, sum_entry, totals_entry
+from centgate.cli.terminal import escape_controls, render_status
 from centgate.payments.daily_totals import TOTAL_NAMES, DailyTotals
 from centgate.payments.descriptions import (
     ViewSettings,

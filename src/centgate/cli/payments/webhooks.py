@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from centgate.cli.buyer.console import print_json, text_line
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
     CommandContext,
@@ -16,7 +15,7 @@ from centgate.cli.payments.context import (
     OutputFormat,
     print_renderable,
 )
-from centgate.cli.terminal import print_message
+from centgate.cli.terminal import print_json, print_message, text_line
 from centgate.payments import webhook_actions, webhook_outbox
 from centgate.payments.time_format import format_age, format_iso
 from centgate.payments.webhook_outbox import OutboxEntry, OutboxState
