@@ -196,7 +196,6 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
     """Return what the probes of one pool say together."""
     purchase = probes.purchase
     verdict = _judge(probes)
-    holder_sales = _summarise_holders(probes)
     taxes = _Taxes.of(probes)
     sell_tax = taxes.sell if verdict.is_tax_known else None
     return Simulation(
@@ -211,10 +210,9 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
         transfer_tax=taxes.transfer,
         pair_address=probes.pool.pool_id or probes.pool.address,
         pair_empty=None if purchase is None else purchase.is_empty,
-        holder_sales=holder_sales,
+        holder_sales=_summarise_holders(probes),
         max_buy=_max_buy(purchase),
         max_sell=_max_sell(probes),
-        raw=dict(_raw_values(probes, verdict, holder_sales)),
     )
 
 
@@ -443,43 +441,3 @@ def _max_sell(probes: TradeProbes) -> TradeLimit | None:
 def _scale(amount: int, decimals: int | None) -> float | None:
     """Return an amount in whole tokens; None without decimals."""
     return None if decimals is None else amount / 10**decimals
-
-
-def _raw_values(
-    probes: TradeProbes, verdict: _TradeVerdict, holder_sales: HolderSales | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the values that the result is based on, by names of our own."""
-    yield "isHoneypot", "unknown" if verdict.honeypot is None else str(verdict.honeypot).lower()
-    yield "pool.exchange", probes.pool.exchange
-    yield "pool.kind", probes.pool.kind
-    purchase = probes.purchase
-    sizes = {"small": purchase.small, "large": purchase.large} if purchase else {}
-    for size, record in sizes.items():
-        if record is not None:
-            yield from _raw_record(size, record)
-    if purchase is not None and purchase.transfer is not None:
-        yield from _raw_number("transferTax", purchase.transfer.sell_tax)
-    if probes.origin is not None:
-        yield "sender.sold", str(probes.has_origin_sold).lower()
-    if probes.wallet is not None and (sold := probes.wallet[1]) is not None:
-        yield "wallet.sold", str(sold.has_sold).lower()
-        yield from _raw_number("wallet.sellTax", sold.sell_tax)
-    if holder_sales is not None:
-        yield from _raw_number("holders.tested", holder_sales.tested)
-        yield from _raw_number("holders.failed", holder_sales.failed)
-        yield from _raw_number("holders.siphoned", holder_sales.siphoned)
-        yield from _raw_number("holders.averageTax", holder_sales.average_tax)
-        yield from _raw_number("holders.highestTax", holder_sales.highest_tax)
-
-
-def _raw_record(size: str, record: TradeRecord) -> Iterator[tuple[str, str]]:
-    yield f"{size}.bought", str(record.has_bought).lower()
-    yield f"{size}.sold", str(record.has_sold).lower()
-    yield from _raw_number(f"{size}.buyTax", record.buy_tax)
-    yield from _raw_number(f"{size}.sellTax", record.sell_tax)
-    yield from _raw_number(f"{size}.gasUsed", record.gas_used or None)
-
-
-def _raw_number(name: str, value: float | None) -> Iterator[tuple[str, str]]:
-    if value is not None:
-        yield name, str(value)
