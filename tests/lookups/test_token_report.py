@@ -117,12 +117,10 @@ def test_simulation_without_result_failed():
     assert build_token_risk(TOKEN, evidence, None, []).honeypot.not_simulated == "failed"
 
 
-@pytest.mark.parametrize(
-    ("raw", "told"), [({}, (18, "honeypotis")), ({"token_symbol": "SOME"}, (None, "goplus"))]
-)
-def test_decimals_are_those_of_named_source(raw: dict[str, str], told: tuple[int | None, str]):
-    simulated = Simulation(raw={"token.symbol": "SOME", "token.decimals": "18"})
-    evidence = TokenEvidence(NOW, flags=TokenFlags(raw=raw), simulation=simulated)
+@pytest.mark.parametrize(("symbol", "told"), [(None, (18, "honeypotis")), ("SOME", (None, "goplus"))])
+def test_decimals_are_those_of_named_source(symbol: str | None, told: tuple[int | None, str]):
+    simulated = Simulation(symbol="SOME", decimals=18)
+    evidence = TokenEvidence(NOW, flags=TokenFlags(symbol=symbol), simulation=simulated)
 
     token = build_token_risk(TOKEN, evidence, None, []).token
 

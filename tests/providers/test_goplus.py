@@ -101,6 +101,14 @@ async def test_each_flag_has_its_own_field(upstreams: FakeUpstreams, tmp_path: P
     assert found.raw[theirs] == "1"
 
 
+async def test_token_states_name_symbol_and_supply(upstreams: FakeUpstreams, tmp_path: Path):
+    found = await fetch_flags_with(
+        upstreams, tmp_path, token_name="Some\u202eName", token_symbol="SOME", total_supply="12.5"
+    )
+
+    assert (found.name, found.symbol, found.supply) == ("SomeName", "SOME", 12.5)
+
+
 async def test_taxes_and_shares_are_in_percent(upstreams: FakeUpstreams, tmp_path: Path):
     found = await fetch_flags_with(
         upstreams, tmp_path, buy_tax="0.05", sell_tax="1", transfer_tax="", owner_percent="0.2"
@@ -604,7 +612,7 @@ async def test_requested_one_of_two_tokens_is_parsed(
 ):
     found = await parse_saved(upstreams, tmp_path, case, token)
 
-    assert (found.raw["token_symbol"], found.cex_listed, found.sell_tax) == (symbol, True, None)
+    assert (found.symbol, found.cex_listed, found.sell_tax) == (symbol, True, None)
 
 
 @pytest.mark.parametrize(

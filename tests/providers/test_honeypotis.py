@@ -73,6 +73,14 @@ async def test_successful_sale_has_percent_and_usd(upstreams: FakeUpstreams, tmp
     assert found.raw["simulationResult.sellTax"] == "4.999999999999993"
 
 
+async def test_token_states_name_symbol_and_decimals(upstreams: FakeUpstreams, tmp_path: Path):
+    token = {"address": TOKEN, "name": "Some\u202eName", "symbol": "SOME", "decimals": 18}
+
+    found = await simulate_against(upstreams, tmp_path, build_sale(token=token))
+
+    assert (found.name, found.symbol, found.decimals) == ("SomeName", "SOME", 18)
+
+
 async def test_missing_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response("honeypotis", PATH, {"code": 404, "error": "No pairs found"}, status=404)
 

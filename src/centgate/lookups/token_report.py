@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from centgate.coercion import as_amount, as_clean_name, as_decimals
 from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
@@ -345,19 +344,16 @@ def _build_identity(evidence: TokenEvidence, identity: TokenIdentity | None) -> 
             supply=identity.supply,
             source="onchain",
         )
-    flagged, simulated = evidence.token_flags.raw, evidence.simulation_result.raw
-    is_flagged = bool(flagged.get("token_symbol"))
-    name = flagged.get("token_name") if is_flagged else simulated.get("token.name")
-    symbol = flagged.get("token_symbol") if is_flagged else simulated.get("token.symbol")
-    source: TokenSource | None = "goplus" if is_flagged else "honeypotis" if symbol else None
+    flags, simulated = evidence.token_flags, evidence.simulation_result
+    is_flagged = flags.symbol is not None
     return TokenIdentityData(
-        name=as_clean_name(name),
-        symbol=as_clean_name(symbol),
+        name=flags.name if is_flagged else simulated.name,
+        symbol=flags.symbol if is_flagged else simulated.symbol,
         # those of honeypot.is, which is not the source if the analysis tells name and symbol
-        decimals=None if is_flagged else as_decimals(simulated.get("token.decimals")),
+        decimals=None if is_flagged else simulated.decimals,
         total_supply=None,
-        supply=as_amount(flagged.get("total_supply")) if is_flagged else None,
-        source=source,
+        supply=flags.supply if is_flagged else None,
+        source="goplus" if is_flagged else "honeypotis" if simulated.symbol else None,
     )
 
 

@@ -11,6 +11,7 @@ from centgate.coercion import (
     as_amount,
     as_clean_name,
     as_count,
+    as_decimals,
     as_list,
     as_number,
     as_pool_id,
@@ -111,6 +112,9 @@ def _parse_simulation(chain_id: int, body: dict[str, Any], raw: Mapping[str, str
         holder_sales=_parse_holder_sales(raw),
         max_buy=_parse_limit(raw, "maxBuy"),
         max_sell=_parse_limit(raw, "maxSell"),
+        name=as_clean_name(raw.get("token.name")),
+        symbol=as_clean_name(raw.get("token.symbol")),
+        decimals=as_decimals(raw.get("token.decimals")),
         raw=raw,
         unreadable=(
             *(f"simulationResult.{tax}" for tax in raw_taxes if raw_taxes[tax] and taxes[tax] is None),

@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import ConfigDict, Field
 
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
-from centgate.coercion import as_amount
 from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
 from centgate.crypto.token.token_liquidity import (
@@ -427,8 +426,7 @@ class _SourceResults:
             is_pinned_clone=self.chain.is_pinned_clone,
             locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
-            supply=(identity.supply if identity else None)
-            or (as_amount(flags.raw.get("total_supply")) if flags else None),
+            supply=(identity.supply if identity else None) or (flags.supply if flags else None),
         )
 
     def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:

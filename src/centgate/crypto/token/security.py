@@ -137,6 +137,11 @@ class TokenFlags:
     holders: tuple[Holder, ...] | None = None
     lp_holders: tuple[Holder, ...] | None = None
     pools: tuple[DexPool, ...] | None = None
+    name: str | None = None
+    """Name and symbol are the token's own: untrusted text, cleaned and cut."""
+    symbol: str | None = None
+    supply: float | None = None
+    """Whole tokens that exist."""
     note: str | None = None
     """Note of the source on other risks."""
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -224,6 +229,10 @@ class Simulation:
     holder_sales: HolderSales | None = None
     max_buy: TradeLimit | None = None
     max_sell: TradeLimit | None = None
+    name: str | None = None
+    """Name and symbol are the token's own: untrusted text, cleaned and cut."""
+    symbol: str | None = None
+    decimals: int | None = None
     raw: Mapping[str, str] = field(default_factory=dict[str, str])
     """Scalar values as the source gave them, by its own names (`simulationResult.sellTax`)."""
     unreadable: tuple[str, ...] = ()
