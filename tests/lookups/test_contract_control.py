@@ -19,9 +19,8 @@ from centgate.devchain.deployer import Deployer
 from centgate.devchain.exchanges import OPERATOR, OPERATOR_BALANCE
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
-from centgate.lookups.contract_control import Controller, read_controller, read_roles
+from centgate.lookups.contract_control import Controller, read_controller, read_roles, read_stated_owner
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
-from centgate.lookups.contract_report import read_stated_owner
 from centgate.settings import Settings
 from centgate.solidity import CompiledContract
 

@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.contract.owners import Owner, parse_owner
+from centgate.crypto.contract.owners import Owner, has_owner_function, parse_owner
 from centgate.crypto.contract.roles import RoleMembers, list_role_calls, parse_roles
 from centgate.fallback import attempt
 from centgate.lookups.accounts import read_owner
+from centgate.lookups.contract_functions import ContractFunctions
 from centgate.providers.rpc import ContractCall, Rpc
 
 MAX_ROLE_ACCOUNTS = 8
@@ -80,3 +82,55 @@ async def read_roles(
         RoleHolders(role, tuple(known.get(each) or Owner(each, "unknown") for each in role.members))
         for role in roles
     ]
+
+
+async def read_stated_owner(
+    rpc: Rpc, chain_id: int, state: ChainState, *, reading: asyncio.Task[ContractFunctions | None]
+) -> Controller | None:
+    """Return the owner that a contract states, of kind `none` if it states none.
+
+    None if it was not asked, or if its code has the function and the answer is no address.
+    """
+    if (address := state.stated_owner) is not None:
+        return await read_controller(rpc, chain_id, address, state=state)
+    if not state.has_asked_owner:
+        return None
+    functions = await reading
+    if functions is not None and has_owner_function(functions.selectors):
+        rpc.trace.add_warning("the owner of this contract is not known: its own function gave no address")
+        return None
+    return Controller(Owner(None, "none"))
+
+
+async def read_upgrade_controller(
+    rpc: Rpc, chain_id: int, finding: AccountFinding, state: ChainState
+) -> Controller | None:
+    if finding.upgrader is None:
+        return None
+    return await read_controller(rpc, chain_id, finding.upgrader, state=state)
+
+
+async def read_contract_roles(
+    rpc: Rpc,
+    chain_id: int,
+    address: str,
+    *,
+    reading: asyncio.Task[ContractFunctions | None],
+    candidates: Sequence[str],
+) -> list[RoleHolders] | None:
+    """Return the roles of a contract, empty without AccessControl; None if its functions are unknown."""
+    functions = await reading
+    if functions is None:
+        return None
+    if "AccessControl" not in functions.standards:
+        return [] if not functions.unread else None
+    roles = await read_roles(rpc, chain_id, address, selectors=functions.selectors, candidates=candidates)
+    if roles is None:
+        rpc.trace.add_warning("the roles of this contract are not known: the node did not tell")
+        return None
+    if unlisted := [each.role.name for each in roles if each.role.count is None]:
+        rpc.trace.add_warning(
+            f"the contract does not list who holds the roles {', '.join(unlisted)}: others than the given "
+            "members may hold them"
+        )
+    return roles

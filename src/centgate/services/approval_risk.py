@@ -8,6 +8,20 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from centgate.answers.approval_risk import (
+    NOT_COVERED,
+    Allowance,
+    Approval,
+    ApprovalAccount,
+    ApprovalCoverage,
+    ApprovalExposure,
+    ApprovalFinding,
+    ApprovalRisk,
+    ApprovedToken,
+    Recommendation,
+    Spender,
+    build_approval_risk,
+)
 from centgate.chains import Address, ChainRequest
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings
 from centgate.crypto.approvals.approval_rules import (
@@ -27,20 +41,6 @@ from centgate.crypto.approvals.reported import (
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
-from centgate.lookups.approval_report import (
-    NOT_COVERED,
-    Allowance,
-    Approval,
-    ApprovalAccount,
-    ApprovalCoverage,
-    ApprovalExposure,
-    ApprovalFinding,
-    ApprovalRisk,
-    ApprovedToken,
-    Recommendation,
-    Spender,
-    build_approval_risk,
-)
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import scan_grants
 from centgate.lookups.token_prices import fetch_token_prices

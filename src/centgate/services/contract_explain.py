@@ -8,44 +8,42 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from centgate.answers.contract_explain import (
+    ContractLinks,
+    ContractOverview,
+    ContractProxy,
+    ContractRole,
+    ContractUpgrade,
+    ContractUpgrades,
+    ControllingAccount,
+    Creation,
+    ExplainedFunction,
+    Implementation,
+    OwnerAccount,
+    ProxyEvidence,
+    UpgradePower,
+    Verification,
+    build_controller,
+    build_creation,
+    build_functions,
+    build_implementations,
+    build_proxy,
+    build_roles,
+    build_upgrades,
+    build_verification,
+    list_unread_sources,
+)
 from centgate.chains import Address, ChainRequest
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.contracts import CLONE_KINDS
 from centgate.crypto.contract.functions import ContractStandard
 from centgate.crypto.contract.proxies import classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
 from centgate.crypto.contract.published_abi import index_signatures
 from centgate.fallback import open_task_group
+from centgate.lookups.contract_control import read_contract_roles, read_stated_owner, read_upgrade_controller
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
-from centgate.lookups.contract_overview import (
-    ContractLinks,
-    ContractOverview,
-    ContractProxy,
-    Creation,
-    Implementation,
-    ProxyEvidence,
-    UpgradePower,
-    Verification,
-    build_creation,
-    build_implementations,
-    build_proxy,
-    build_verification,
-    list_unread_sources,
-)
-from centgate.lookups.contract_report import (
-    CLONE_KINDS,
-    ContractRole,
-    ContractUpgrade,
-    ContractUpgrades,
-    ControllingAccount,
-    ExplainedFunction,
-    OwnerAccount,
-    build_functions,
-    read_contract_roles,
-    read_contract_upgrades,
-    read_stated_owner,
-    read_upgrade_controller,
-)
 from centgate.lookups.contract_sources import (
     MAX_SOURCE_LOOKUPS,
     ContractSources,
@@ -53,6 +51,7 @@ from centgate.lookups.contract_sources import (
     read_chain_state,
 )
 from centgate.lookups.log_history import LogReader
+from centgate.lookups.upgrade_history import read_contract_upgrades
 from centgate.provider import Enrichment, Fallback, GapFallback, Primary
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.bytecode import BytecodeAnalyzer
@@ -294,10 +293,10 @@ async def contract_explain(
         functions=build_functions(functions, _index_published_signatures({address: sources, **behind})),
         function_count=len(functions.functions) if functions else None,
         standards=list(functions.standards) if functions else None,
-        owner=owner_task.result(),
-        upgrade_controller=upgrader_task.result(),
-        roles=roles_task.result(),
-        upgrades=upgrades_task.result(),
+        owner=build_controller(owner_task.result()),
+        upgrade_controller=build_controller(upgrader_task.result()),
+        roles=build_roles(roles_task.result()),
+        upgrades=build_upgrades(upgrades_task.result(), chain_id),
     )
 
 

@@ -12,21 +12,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
-from centgate.crypto.token.evidence import MissingReason, TokenEvidence
-from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
-from centgate.crypto.token.token_liquidity import (
-    Liquidity,
-    sum_pair_liquidity,
-    sum_pool_liquidity,
-    sum_simulated_liquidity,
-)
-from centgate.crypto.token.token_rule import RULES_VERSION
-from centgate.crypto.token.trade_result import NOT_RUN
-from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
-from centgate.fallback import attempt, open_task_group
-from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
-from centgate.lookups.token_report import (
+from centgate.answers.token_risk import (
     Evidence,
     HolderSalesData,
     HoneypotCheck,
@@ -45,6 +31,20 @@ from centgate.lookups.token_report import (
     TopPair,
     build_token_risk,
 )
+from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
+from centgate.crypto.token.evidence import MissingReason, TokenEvidence
+from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
+from centgate.crypto.token.token_liquidity import (
+    Liquidity,
+    sum_pair_liquidity,
+    sum_pool_liquidity,
+    sum_simulated_liquidity,
+)
+from centgate.crypto.token.token_rule import RULES_VERSION
+from centgate.crypto.token.trade_result import NOT_RUN
+from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
+from centgate.fallback import attempt, open_task_group
+from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
 from centgate.provider import Enrichment, Fallback, Primary, Secondary
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.dexscreener import DexScreener

@@ -6,12 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.chains import Address, ChainRequest
-from centgate.crypto.wallet.accounts import list_account_findings
-from centgate.fallback import open_task_group
-from centgate.lookups.accounts import read_account
-from centgate.lookups.wallet_fallback import WalletSources, fetch_prices
-from centgate.lookups.wallet_report import (
+from centgate.answers.wallet_brief import (
     NativeBalance,
     SuspicionReason,
     SuspiciousToken,
@@ -23,6 +18,11 @@ from centgate.lookups.wallet_report import (
     Worth,
     build_wallet_brief,
 )
+from centgate.chains import Address, ChainRequest
+from centgate.crypto.wallet.accounts import list_account_findings
+from centgate.fallback import open_task_group
+from centgate.lookups.accounts import read_account
+from centgate.lookups.wallet_fallback import WalletSources, fetch_prices
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout

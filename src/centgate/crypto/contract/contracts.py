@@ -26,6 +26,8 @@ ProxyKind = Literal[
     "other",
 ]
 
+CLONE_KINDS: tuple[ProxyKind, ...] = ("eip1167", "clone_with_immutable_args")
+"""Proxies whose code names its implementation, so that it never changes."""
 MAX_IMPLEMENTATIONS = 60
 """Implementations of one proxy that are reported."""
 _SPDX = {

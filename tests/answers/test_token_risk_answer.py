@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from centgate.answers.token_risk import build_token_risk
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
@@ -20,7 +21,6 @@ from centgate.crypto.token.security import (
     TokenLock,
 )
 from centgate.crypto.token.token_liquidity import Liquidity
-from centgate.lookups.token_report import build_token_risk
 from centgate.services.token_risk import token_risk
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
