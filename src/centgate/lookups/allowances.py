@@ -19,7 +19,7 @@ from centgate.crypto.approvals.reported import (
     ReportedApprovals,
     ReportedSpender,
     ReportedToken,
-    SpenderKind,
+    SpenderAccountKind,
 )
 from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.event_logs import EventLog
@@ -307,7 +307,7 @@ async def _read_codes(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> dict
     return {address: (code, nonce) for address, code, nonce in zip(addresses, codes, counts, strict=True)}
 
 
-def _account_kind(code: bytes, nonce: int) -> SpenderKind:
+def _account_kind(code: bytes, nonce: int) -> SpenderAccountKind:
     if delegation_target(code):
         return "delegated"
     if code:

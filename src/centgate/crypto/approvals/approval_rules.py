@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
-from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderKind
+from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderAccountKind
 from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.crypto.wallet.wallets import to_whole_units, usd_value
 
@@ -70,7 +70,7 @@ class ApprovalEvidence:
     """The current on-chain value, in base units, like `balance` and `supply`."""
     balance: int | None = None
     supply: int | None = None
-    kind: SpenderKind | None = None
+    kind: SpenderAccountKind | None = None
     """Kind of account at the spender's address, read from the chain."""
     expires_at: int | None = None
     """End of a grant inside Permit2 as the chain has it, in seconds since 1970."""

@@ -14,7 +14,7 @@ ApprovalMechanism = Literal["token", "permit2"]
 """Contract that holds the approval: the token, or Permit2."""
 ApprovalKey = tuple[str, str, ApprovalMechanism]
 """Token, spender and mechanism, which identify an approval of a wallet."""
-SpenderKind = Literal["contract", "wallet", "delegated", "unused"]
+SpenderAccountKind = Literal["contract", "wallet", "delegated", "unused"]
 """Account at an address: code; no code; only a delegation (EIP-7702); no code and no transaction sent."""
 
 UNLIMITED_ALLOWANCE = 2**256 - 1
@@ -175,7 +175,7 @@ class OnchainState:
     permit2_limits: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     """Allowance of Permit2 at the token, in base units, by token with a grant; None where the call failed."""
     tokens: Mapping[str, CurrentToken] = field(default_factory=dict[str, CurrentToken])
-    kinds: Mapping[str, SpenderKind] = field(default_factory=dict[str, SpenderKind])
+    kinds: Mapping[str, SpenderAccountKind] = field(default_factory=dict[str, SpenderAccountKind])
     """By spender."""
     wallet_code: bytes | None = None
     """Code at the wallet's own address; None if it was not read."""
