@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date as day
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,7 +16,7 @@ from rich.table import Table
 
 from centgate.cli.options import Json
 from centgate.cli.server_settings import load_settings
-from centgate.cli.terminal import escape_controls
+from centgate.cli.terminal import exit_with_error
 from centgate.log import configure_logging
 from centgate.lookups.phishing_refresh import (
     ListRefused,
@@ -57,7 +57,7 @@ def build(out: OutputFile = Path("phishing-list.xz")) -> None:
     try:
         archive = source_package.fetch_package()
     except source_package.PackageUnavailable as error:
-        _exit_in_red(str(error))
+        exit_with_error(str(error))
     imported = source_package.import_package(archive)
     write_file(out, pack_snapshot(imported.snapshot))
     write_file(out.with_suffix(".LICENSE"), source_package.read_licence(archive))
@@ -88,17 +88,17 @@ def update(
     """
     if file is None or url is not None:
         if file is not None:
-            _exit_in_red("give a file or --url, not both", 2)
+            exit_with_error("give a file or --url, not both", 2)
         asyncio.run(fetch_lists(url, min_kept))
         return
     if date and not is_iso_date(date):
-        _exit_in_red(f"'{date}' is not a date in the form YYYY-MM-DD", 2)
+        exit_with_error(f"'{date}' is not a date in the form YYYY-MM-DD", 2)
     try:
         imported = import_list(file.read_bytes(), source=source or file.name, date=date)
     except OSError as error:
-        _exit_in_red(f"{file} cannot be read: {error.strerror}")
+        exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
-        _exit_in_red(f"{file}: {error}")
+        exit_with_error(f"{file}: {error}")
     write_file(out, pack_snapshot(imported.snapshot))
     print_report(imported, out)
 
@@ -110,18 +110,18 @@ async def fetch_lists(url: str | None, min_kept: float) -> None:
     try:
         urls = parse_list_urls(url.split(",")) if url else settings.phishing_urls
     except ValueError as error:
-        _exit_in_red(str(error), 2)
+        exit_with_error(str(error), 2)
     folder, failed = ListFolder(settings.phishing_folder), False
     try:
         async with open_resources(settings) as resources:
             with folder.lock() as is_mine:
                 if not is_mine:
-                    _exit_in_red(f"a server is fetching lists into {folder.folder}; try again later")
+                    exit_with_error(f"a server is fetching lists into {folder.folder}; try again later")
                 upstream = open_list_upstream(resources)
                 for key, address in (urls or parse_list_urls(["default"])).items():
                     failed |= not await fetch_into(folder, upstream, key, url=address, min_kept=min_kept)
     except OSError as error:
-        _exit_in_red(f"{folder.folder} cannot be written: {error.strerror}")
+        exit_with_error(f"{folder.folder} cannot be written: {error.strerror}")
     if failed:
         raise typer.Exit(1)
 
@@ -171,9 +171,9 @@ def read_snapshot(file: Path) -> Snapshot:
     try:
         return load_snapshot(file)
     except OSError as error:
-        _exit_in_red(f"{file} cannot be read: {error.strerror}")
+        exit_with_error(f"{file} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
-        _exit_in_red(str(error))
+        exit_with_error(str(error))
 
 
 def open_used_lists() -> list[UsedList]:
@@ -184,9 +184,9 @@ def open_used_lists() -> list[UsedList]:
         store = ListStore(ListFolder(settings.phishing_folder), settings.phishing_list)
         store.reload()
     except OSError as error:
-        _exit_in_red(f"{settings.phishing_list} cannot be read: {error.strerror}")
+        exit_with_error(f"{settings.phishing_list} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
-        _exit_in_red(f"{settings.phishing_list}: {error}")
+        exit_with_error(f"{settings.phishing_list}: {error}")
     return [(loaded.name, loaded.header, loaded.licence) for loaded in store.collection.lists]
 
 
@@ -211,7 +211,7 @@ def write_file(out: Path, content: bytes) -> None:
     try:
         write_atomically(out, content)
     except OSError as error:
-        _exit_in_red(f"{out} cannot be written: {error.strerror}")
+        exit_with_error(f"{out} cannot be written: {error.strerror}")
 
 
 def print_report(imported: ImportedList, out: Path) -> None:
@@ -257,9 +257,3 @@ def format_dropped(dropped: tuple[DroppedEntry, ...]) -> Table:
         examples = [repr(entry.entry) for entry in dropped if entry.reason == reason][:EXAMPLES_PER_REASON]
         table.add_row(f"{count:,}", reason, ", ".join(examples))
     return table
-
-
-def _exit_in_red(message: str, code: int = 1) -> NoReturn:
-    """Print a message in red, without the name of the program, and exit with a code."""
-    Console(stderr=True).print(escape_controls(message), style="red", highlight=False, markup=False)
-    raise typer.Exit(code)
