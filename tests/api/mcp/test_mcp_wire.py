@@ -130,6 +130,24 @@ def test_invalid_message_is_protocol_error(reader: httpx.Client, message: str, v
     assert response.json()["error"]["code"] in (-32700, -32600, -32602)
 
 
+@pytest.mark.parametrize("content_type", ["text/plain", "", "application/jsonp"])
+def test_other_content_type_is_protocol_error(reader: httpx.Client, content_type: str) -> None:
+    response = post_message(reader, previous_version_request("tools/list"), Content_Type=content_type)
+
+    assert response.status_code == 415
+    assert response.json()["error"] == {
+        "code": -32600,
+        "message": "send the message as Content-Type: application/json",
+    }
+
+
+@pytest.mark.parametrize("message_id", [None, True, 1.5, {}, []], ids=repr)
+def test_request_with_odd_id_is_protocol_error(reader: httpx.Client, message_id: Any) -> None:
+    response = post_message(reader, {**previous_version_request("tools/list"), "id": message_id})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, -32600)
+
+
 def test_too_long_message_is_not_read(reader: httpx.Client) -> None:
     response = post_message(
         reader, previous_version_request("tools/call", name=SLUG, arguments={"url": "x" * 200_000})

@@ -96,10 +96,8 @@ def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> 
     async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         message = await read_body(request, MAX_MESSAGE_BYTES)
-        if len(message) > MAX_MESSAGE_BYTES:
-            await jsonrpc_error(413, f"the message is longer than {MAX_MESSAGE_BYTES} bytes")(
-                scope, receive, send
-            )
+        if refusal := _refuse_message(request, message):
+            await refusal(scope, receive, send)
             return
         admission: Admission = request.state.admission
         if admission.is_limited and not _is_tool_call(message):
@@ -113,12 +111,31 @@ def create_mcp_endpoint(catalog: tuple[AnyService, ...], settings: Settings) -> 
     return endpoint
 
 
+def _refuse_message(request: Request, message: bytes) -> Response | None:
+    """Return the error for a message that the SDK would refuse in plain text, or take for a notification."""
+    if len(message) > MAX_MESSAGE_BYTES:
+        return jsonrpc_error(413, f"the message is longer than {MAX_MESSAGE_BYTES} bytes")
+    content_type = request.headers.get("content-type", "")
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        return jsonrpc_error(415, "send the message as Content-Type: application/json")
+    message_id = _parse_message(message).get("id", 0)
+    if isinstance(message_id, bool) or not isinstance(message_id, str | int):
+        return jsonrpc_error(400, "the id of a request is a string or an integer")
+    return None
+
+
 def _is_tool_call(message: bytes) -> bool:
     """Return True if a message is a tool call: it may carry a payment, and its refusal is a tool result."""
+    return _parse_message(message).get("method") == "tools/call"
+
+
+def _parse_message(message: bytes) -> dict[str, Any]:
+    """Return the members of a message; none if it is no JSON object, which the SDK refuses."""
     try:
-        return orjson.loads(message).get("method") == "tools/call"
-    except (ValueError, AttributeError):
-        return False
+        parsed = orjson.loads(message)
+    except ValueError:
+        return {}
+    return cast(dict[str, Any], parsed) if isinstance(parsed, dict) else {}
 
 
 def _rate_limited_response(request: Request, admission: Admission) -> Response:
