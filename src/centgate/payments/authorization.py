@@ -351,9 +351,9 @@ def _decode_header(header: str) -> PaymentPayload:
         # msgspec decodes base64 in a quarter of the time of `binascii`, and as strictly
         raw: dict[str, Any] = orjson.loads(msgspec.convert(header, bytes))
         if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
-            named = f" {version}"[:17] if isinstance(version, int | str) else ""
+            named = f" {version!r}"[:19] if isinstance(version, int | str) else ""
             raise build_rejection(
-                f"x402 version{named} is not supported; use version {X402_VERSION}",
+                f"x402 version{named} is not supported; use the number {X402_VERSION}",
                 "invalid_x402_version",
             )
         return parse_payload(raw)
