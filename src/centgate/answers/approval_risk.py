@@ -9,15 +9,16 @@ from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import from_unix_seconds
+from centgate.crypto.approvals.approval_evidence import PERMIT2, ApprovalEvidence
 from centgate.crypto.approvals.approval_history import ApprovalHistory, describe_coverage
 from centgate.crypto.approvals.approval_rules import (
-    PERMIT2,
     RULES_VERSION,
-    ApprovalAction,
-    ApprovalEvidence,
     ApprovalFindingId,
     ApprovalFindingSource,
     ApprovalSeverity,
+)
+from centgate.crypto.approvals.approval_verdict import (
+    ApprovalAction,
     ApprovalVerdict,
     recommend_action,
     select_verdicts,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from centgate.chains import well_known_chain
-from centgate.crypto.approvals.approval_rules import PERMIT2
+from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS
 from centgate.crypto.wallet.accounts import ENS_RESOLVERS, SANCTIONS_LISTS
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Literal, TypeVar
 
 from centgate.chains import ZERO_ADDRESS, from_chain_seconds
-from centgate.crypto.approvals.approval_rules import PERMIT2
+from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     ApprovalSource,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from centgate.crypto.approvals.approval_rules import PERMIT2
+from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalSource,
     GrantScan,

@@ -23,13 +23,10 @@ from centgate.answers.approval_risk import (
     build_approval_risk,
 )
 from centgate.chains import Address, ChainRequest
+from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings
-from centgate.crypto.approvals.approval_rules import (
-    RULES_VERSION,
-    ApprovalEvidence,
-    evaluate_approval,
-    order_valued_first,
-)
+from centgate.crypto.approvals.approval_rules import RULES_VERSION
+from centgate.crypto.approvals.approval_verdict import evaluate_approval, order_valued_first
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     CurrentToken,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings
-from centgate.crypto.approvals.approval_rules import ApprovalEvidence
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     GrantScan,

@@ -11,17 +11,9 @@ from hypothesis import strategies as st
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import as_address
-from centgate.crypto.approvals.approval_rules import (
-    DAY_SECONDS,
-    PERMIT2,
-    SEVERITY_ORDER,
-    ApprovalEvidence,
-    ApprovalFindingId,
-    ApprovalSeverity,
-    evaluate_approval,
-    recommend_action,
-    total_exposure,
-)
+from centgate.crypto.approvals.approval_evidence import DAY_SECONDS, PERMIT2, ApprovalEvidence
+from centgate.crypto.approvals.approval_rules import SEVERITY_ORDER, ApprovalFindingId, ApprovalSeverity
+from centgate.crypto.approvals.approval_verdict import evaluate_approval, recommend_action, total_exposure
 from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
 from centgate.crypto.approvals.reported import ReportedApproval, ReportedSpender, ReportedToken
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from centgate.crypto.approvals.approval_rules import ApprovalEvidence
+from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
     ApprovalSource,
