@@ -30,7 +30,7 @@ from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
 
-from centgate.payments import queries
+from centgate.payments import pruning
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.grouped_totals import read_grouped_totals
@@ -316,7 +316,7 @@ async def measure_pruning(journals: list[BenchmarkJournal]) -> Table:
 async def prune_old_answers(store: Store) -> None:
     """Prune all old answers in batches."""
     # payments run between the batches
-    while await store.run(partial(queries.prune_answers, 1770000000.0)):  # noqa: ASYNC110
+    while await store.run(partial(pruning.prune_answers, 1770000000.0)):  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 

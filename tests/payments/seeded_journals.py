@@ -12,7 +12,7 @@ from typing import Any, Literal
 from buyer import QUESTION, Buyer, encode_header
 from sqlalchemy import bindparam, insert, literal_column, update
 
-from centgate.payments import queries
+from centgate.payments import pruning, queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.journal import Journal
@@ -127,8 +127,8 @@ async def prune_rows(settings: Settings, state: Literal["refused", "unused"], *,
             )
             await store.run(partial(_execute, past))
         if state == "unused":
-            return await store.run(queries.prune_unused)
-        return await store.run(partial(queries.prune_refused, 0.0, 0.0, ()))
+            return await store.run(pruning.prune_unused)
+        return await store.run(partial(pruning.prune_refused, 0.0, 0.0, ()))
 
 
 def _execute(statement: CompiledStatement, **parameters: Any) -> UnitOfWork[None]:

@@ -19,7 +19,7 @@ from journal_rows import NOW, REDEEM_CUTOFF, TOKENS, Row, insert_rows, make_rand
 from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import totals_columns
-from centgate.payments import queries
+from centgate.payments import pruning
 from centgate.payments.grouped_totals import GroupTotals, read_grouped_totals, sum_groups
 from centgate.payments.read_model import PaymentFilter
 from centgate.payments.store_factory import open_store
@@ -129,7 +129,7 @@ async def test_pruning_keeps_charged_totals(database_url: str) -> None:
     store = open_store(database_url, connections=2)
     try:
         removed = 0
-        while count := await store.run(partial(queries.prune_unused)):
+        while count := await store.run(partial(pruning.prune_unused)):
             removed += count
     finally:
         await store.close()

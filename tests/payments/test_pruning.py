@@ -16,7 +16,7 @@ from seeded_journals import PATIENCE, open_journal_store
 from sqlalchemy import func, insert, select
 
 from centgate.payments.journal import Journal
-from centgate.payments.queries import PRUNE_BATCH
+from centgate.payments.pruning import PRUNE_BATCH
 from centgate.payments.read_model import PaymentFilter, iterate_payments
 from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.store import Store

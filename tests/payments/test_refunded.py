@@ -21,7 +21,7 @@ from buyer import (
 from facilitators import StubFacilitator, build_settings, refuse_with
 from seeded_journals import open_journal_store, read_row, record_payment
 
-from centgate.payments import queries
+from centgate.payments import process_queries, queries
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.refunds import Refund, record_refund
 from centgate.settings import Settings
@@ -125,7 +125,7 @@ async def test_claimed_payment_is_not_refunded(
     async with open_journal_store(long_redeem_settings) as store:
         payment = await store.run(partial(queries.find_payment, key))
         assert payment is not None
-        await store.run(partial(queries.record_heartbeat, "elsewhere:1/2/3"))
+        await store.run(partial(process_queries.record_heartbeat, "elsewhere:1/2/3"))
         await store.run(partial(queries.update_if_unchanged, payment, {"owner": "elsewhere:1/2/3/7"}))
 
         assert not await enter_refund(long_redeem_settings, key)

@@ -19,7 +19,7 @@ from journal_rows import payment_row
 from structlog.testing import capture_logs
 
 from centgate.instrumentation import NullMeter
-from centgate.payments import postgresql, queries, statement_groups
+from centgate.payments import postgresql, process_queries, queries, statement_groups
 from centgate.payments.authorization import PaymentKey
 from centgate.payments.postgresql import PostgresStore
 from centgate.payments.sql import ResultRow, UnitOfWork
@@ -58,7 +58,7 @@ async def store(postgres_url: str, commits: CommitRecorder) -> AsyncGenerator[Po
 async def open_store(url: str, meter: CommitRecorder | None = None) -> PostgresStore:
     """Return a store whose pool is open, so that statements are grouped."""
     store = PostgresStore(url, 10, meter=meter or NullMeter())
-    await store.run(queries.read_time)
+    await store.run(process_queries.read_time)
     return store
 
 
@@ -123,7 +123,7 @@ async def test_statement_in_last_turn_of_group_is_executed(
     groups = StatementGroups(lend_connection, NullMeter())
 
     async def fetch_time() -> list[ResultRow]:
-        return await groups.fetch_rows(next(queries.read_time()))
+        return await groups.fetch_rows(next(process_queries.read_time()))
 
     async def fetch_after_release() -> list[ResultRow]:
         await released.wait()
@@ -244,7 +244,7 @@ async def test_groups_of_two_servers_never_deadlock(
 
 async def test_group_of_single_connection(postgres_url: str) -> None:
     store = PostgresStore(postgres_url, 1)
-    await store.run(queries.read_time)
+    await store.run(process_queries.read_time)
 
     claimed = await run_all(store, (partial(claim, number) for number in range(200)))
     await store.close()
@@ -254,7 +254,7 @@ async def test_group_of_single_connection(postgres_url: str) -> None:
 
 async def test_exhausted_connections_are_waited_for(postgres_url: str) -> None:
     store = PostgresStore(postgres_url, 1)
-    await store.run(queries.read_time)
+    await store.run(process_queries.read_time)
     connection = await store._pool.acquire()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     units = asyncio.create_task(run_all(store, (partial(claim, number) for number in range(20))))
     await asyncio.sleep(GROUP_TIMEOUT + 0.5)

@@ -16,7 +16,7 @@ from sqlalchemy import insert, text
 
 from centgate.errors import NotFound
 from centgate.instrumentation import NullMeter
-from centgate.payments import queries, sqlite
+from centgate.payments import process_queries, queries, sqlite
 from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.sqlite import CHECKPOINT_EVERY, MAX_UNITS_PER_COMMIT, PROBE_AFTER_COMMITS, SqliteStore
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory
@@ -286,7 +286,7 @@ async def test_wal_is_checkpointed_beside_commits(tmp_path: Path) -> None:
 
 
 def refresh_worker() -> UnitOfWork[None]:
-    yield from queries.record_heartbeat("the first")
+    yield from process_queries.record_heartbeat("the first")
 
 
 async def test_unused_file_can_be_read(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from centgate.console.provider_metrics import MetricsHistory
 from centgate.console.sessions import OneTimeLink, SessionStore, VisitorTokens
 from centgate.payments.console_actions import ConsoleActionName, record_console_action
 from centgate.payments.descriptions import ViewSettings, create_view
-from centgate.payments.queries import read_time
+from centgate.payments.process_queries import read_time
 from centgate.payments.read_model import LimitedReader
 from centgate.payments.store import Store, UnitFactory
 from centgate.settings import Settings

@@ -17,7 +17,8 @@ from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
 from centgate.payments.audit import FINDING_KINDS
 from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.queries import CheckedPayments, count_checked_payments, read_time
+from centgate.payments.process_queries import read_time
+from centgate.payments.queries import CheckedPayments, count_checked_payments
 from centgate.payments.sql import (
     BoundStatement,
     ResultRow,

@@ -21,7 +21,7 @@ from centgate.payments.daily_audit import DailyAudit
 from centgate.payments.facilitators import Facilitators
 from centgate.payments.heartbeat import STOP_TIMEOUT, run_repeatedly
 from centgate.payments.journal import Journal
-from centgate.payments.queries import PRUNE_BATCH
+from centgate.payments.pruning import PRUNE_BATCH
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.settlement import build_settler
 from centgate.payments.store import JournalUnavailable, Store

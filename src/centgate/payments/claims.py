@@ -20,7 +20,7 @@ from centgate.errors import (
     PaymentRequired,
     ProviderError,
 )
-from centgate.payments import queries
+from centgate.payments import process_queries, queries
 from centgate.payments.authorization import (
     EXPIRED_REASON,
     Payment,
@@ -131,14 +131,14 @@ def is_unclaimed(owner: str | None, worker: Worker) -> UnitOfWork[bool]:
         return True
     if worker.is_same_process(owner):  # alive, and it releases its claims itself
         return False
-    silent_seconds = yield from queries.seconds_since_heartbeat(owner)
+    silent_seconds = yield from process_queries.seconds_since_heartbeat(owner)
     return silent_seconds is None or silent_seconds > LEASE_SECONDS
 
 
 def heartbeat(worker: Worker) -> UnitOfWork[float]:
     """Record a heartbeat of a process, and remove long-dead processes; returns the database's time."""
-    database_time = yield from queries.record_heartbeat(worker.process)
-    yield from queries.prune_workers(100 * LEASE_SECONDS)
+    database_time = yield from process_queries.record_heartbeat(worker.process)
+    yield from process_queries.prune_workers(100 * LEASE_SECONDS)
     return database_time
 
 

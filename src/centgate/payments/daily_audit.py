@@ -10,7 +10,7 @@ from functools import partial
 import aiohttp
 import structlog
 
-from centgate.payments import audit_queries, queries
+from centgate.payments import audit_queries, process_queries
 from centgate.payments.audit import (
     Auditor,
     AuditResult,
@@ -52,7 +52,7 @@ class DailyAudit:
         Returns None if nothing can be audited, or if a part could not and the rest has no findings. Raises
         JournalUnavailable.
         """
-        now = await self._store.read(queries.read_time) or time.time()
+        now = await self._store.read(process_queries.read_time) or time.time()
         positions = {each.recipient: each for each in await self._store.read(audit_queries.list_positions)}
         last = await self._store.read(audit_queries.find_last_audit)
         if last is not None and last.completed_at > now - REUSE_SECONDS:

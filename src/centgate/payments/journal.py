@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from centgate.errors import UNKNOWN_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
-from centgate.payments import claims, queries, sign_in_nonces, webhook_outbox
+from centgate.payments import claims, process_queries, pruning, queries, sign_in_nonces, webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey
 from centgate.payments.claim_values import (
     Claim,
@@ -183,18 +183,20 @@ class Journal:
         refused_retention = max(self._retention, REFUSED_RETENTION)
         unaudited_retention = max(self._retention, UNAUDITED_RETENTION)
         return max(
-            await self._store.run(partial(queries.prune_answers, self._retention)),
+            await self._store.run(partial(pruning.prune_answers, self._retention)),
             await self._store.run(
-                partial(queries.prune_refused, refused_retention, unaudited_retention, audited_networks)
+                partial(pruning.prune_refused, refused_retention, unaudited_retention, audited_networks)
             ),
-            await self._store.run(queries.prune_unused),
+            await self._store.run(pruning.prune_unused),
             await self._store.run(sign_in_nonces.prune_nonces),
             await self._store.run(webhook_outbox.prune_events),
         )
 
     async def acquire_leadership(self, name: str, seconds: float) -> bool:
         """Acquire or renew leadership of a background job for some seconds; False while another has it."""
-        return await self._store.run(partial(queries.acquire_leadership, name, self.worker.name, seconds))
+        return await self._store.run(
+            partial(process_queries.acquire_leadership, name, self.worker.name, seconds)
+        )
 
     async def release_leadership(self, name: str) -> None:
         """Release leadership of a background job, so that another process can acquire it."""
@@ -351,7 +353,7 @@ class Journal:
     async def deregister(self) -> None:
         """Deregister this process at its end, so that no other waits for it."""
         with suppress(CentgateError):
-            await self._store.run(partial(queries.remove_worker, self.worker.process))
+            await self._store.run(partial(process_queries.remove_worker, self.worker.process))
 
     def _new_claim_worker(self) -> Worker:
         """Return a worker with a unique name for one claim."""

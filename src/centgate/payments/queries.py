@@ -5,22 +5,20 @@ Nothing relies on two of them being executed together: each update names the sta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 from sqlalchemy import (
     BigInteger,
     Float,
     String,
     bindparam,
-    delete,
     exists,
     func,
     literal_column,
     null,
-    or_,
     select,
     update,
 )
@@ -28,17 +26,16 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.payment_key import PaymentKey
+from centgate.payments.process_queries import is_process_of
 from centgate.payments.sql import (
     AFFECTED_ROW,
     BoundStatement,
-    CompiledStatement,
     LinkedRow,
     ResultRow,
     UnitOfWork,
     compile_statement,
     compile_update_then_insert,
     now,
-    seconds_ago,
 )
 from centgate.payments.tables import (
     KEY,
@@ -46,8 +43,6 @@ from centgate.payments.tables import (
     UNDELIVERED,
     OpenCause,
     answers,
-    audits,
-    duties,
     is_state,
     payment_events,
     payments,
@@ -57,8 +52,6 @@ from centgate.payments.tables import (
 )
 from centgate.payments.worker_id import LEASE_SECONDS
 
-PRUNE_BATCH = 100
-"""Maximum rows removed by one statement, so that the write lock is held only briefly."""
 FIRST_RETRY = 10
 """Seconds from the last change of an open payment's row until it is due for the first time.
 
@@ -157,27 +150,6 @@ _DELIVER_WITH_WEBHOOK = compile_update_then_insert(*_DELIVERY, _WEBHOOK_ROW)
 _FIND_ANSWER = compile_statement(
     select(answers).join(payments, answers.c.payment == payments.c.id).where(HAS_KEY)
 )
-_OLD = answers.alias("old")
-_FORGET_ANSWERS = compile_statement(
-    delete(answers)
-    .where(
-        answers.c.payment.in_(
-            select(_OLD.c.payment)
-            .where(_OLD.c.stored_at < seconds_ago("keep"))
-            .order_by(_OLD.c.stored_at)
-            .limit(literal_column(str(PRUNE_BATCH)))
-            .offset(literal_column("0"))
-        ),
-    )
-    .returning(AFFECTED_ROW)
-)
-
-
-def _is_process_of(worker: ColumnElement[str]) -> ColumnElement[bool]:
-    """Return the condition that a row of `workers` is the process of a worker."""
-    process = workers.c.id + literal_column("'/'")
-    start = func.substr(worker + literal_column("'/'"), literal_column("1"), func.length(process))
-    return start == process
 
 
 # must match the text of the partial index over open payments, or it is not used
@@ -186,7 +158,7 @@ _DUE_AT = func.coalesce(payments.c.retry_at, payments.c.updated_at + literal_col
 HAS_LIVE_OWNER = and_(
     payments.c.owner.is_not(None),
     exists().where(
-        _is_process_of(payments.c.owner),
+        is_process_of(payments.c.owner),
         workers.c.seen_at >= now() - literal_column(str(LEASE_SECONDS)),
     ),
 )
@@ -248,87 +220,6 @@ _REFUNDED_AMOUNTS = compile_statement(
         refunds.c.transaction == bindparam("transaction"),
         *(column == bindparam(f"at_{column.name}") for column in KEY[:3]),
     )
-)
-_OLD_PAYMENTS = payments.alias("old_payments")
-_COMMA = literal_column("','", String)
-_AUDITED_NETWORKS = bindparam("audited_networks", type_=String)
-_IS_AUDITED = exists().where(
-    audits.c.network == _OLD_PAYMENTS.c.network,
-    audits.c.asset == _OLD_PAYMENTS.c.asset,
-    audits.c.pay_to == _OLD_PAYMENTS.c.pay_to,
-    audits.c.position_at >= _OLD_PAYMENTS.c.valid_before,
-)
-_MAY_BE_PRUNED = or_(
-    func.replace(_AUDITED_NETWORKS, _COMMA + _OLD_PAYMENTS.c.network + _COMMA, literal_column("''"))
-    == _AUDITED_NETWORKS,
-    _IS_AUDITED,
-    _OLD_PAYMENTS.c.updated_at < now() - bindparam("unaudited", type_=Float),
-)
-_PRUNABLE = (
-    select(_OLD_PAYMENTS.c.id)
-    .where(_OLD_PAYMENTS.c.updated_at < seconds_ago("keep"))
-    .where(_OLD_PAYMENTS.c.valid_before < now())
-    .where(~exists().where(refunds.c.payment == _OLD_PAYMENTS.c.id))
-    .order_by(_OLD_PAYMENTS.c.updated_at)
-    .limit(literal_column(str(PRUNE_BATCH)))
-    .offset(literal_column("0"))
-)
-_IS_REFUSED = _OLD_PAYMENTS.c.state == literal_column("'refused'")
-_IS_UNUSED = _OLD_PAYMENTS.c.state == literal_column("'unused'")
-_IS_DOUBTED = _OLD_PAYMENTS.c.presentations > literal_column("1")
-"""A facilitator may have sent an unused payment: it is kept as long as a refused one, for the audit."""
-_PRUNE_REFUSED, _PRUNE_UNUSED = (
-    compile_statement(delete(payments).where(payments.c.id.in_(prunable)).returning(payments.c.id))
-    for prunable in (
-        _PRUNABLE.where(UNDELIVERED, or_(_IS_REFUSED, and_(_IS_UNUSED, _IS_DOUBTED)), _MAY_BE_PRUNED),
-        _PRUNABLE.where(UNDELIVERED, _IS_UNUSED, ~_IS_DOUBTED),
-    )
-)
-_FORGET_HISTORY = compile_statement(
-    delete(payment_events).where(payment_events.c.payment == bindparam("payment")).returning(AFFECTED_ROW)
-)
-_SECONDS_SINCE_HEARTBEAT = compile_statement(
-    select((now() - workers.c.seen_at).label("seconds")).where(
-        _is_process_of(bindparam("worker", type_=String))
-    )
-)
-_RECORD_HEARTBEAT = compile_statement(
-    insert(workers)
-    .from_select(
-        ["id", "seen_at"],
-        select(bindparam("worker", type_=String), now()).where(AFFECTED_ROW == AFFECTED_ROW),
-    )
-    .on_conflict_do_update(index_elements=[workers.c.id], set_={"seen_at": now()})
-    .returning(now().label("now"))
-)
-_TIME = compile_statement(select(now().label("now")))
-_REMOVE_WORKER = compile_statement(
-    delete(workers).where(workers.c.id == bindparam("worker")).returning(AFFECTED_ROW)
-)
-_FORGET_WORKERS = compile_statement(
-    delete(workers)
-    .where(workers.c.seen_at < now() - bindparam("seconds", type_=Float))
-    .returning(AFFECTED_ROW)
-)
-_ACQUIRE_LEADERSHIP = compile_statement(
-    insert(duties)
-    .from_select(
-        ["name", "worker", "until"],
-        select(
-            bindparam("duty", type_=String),
-            bindparam("worker", type_=String),
-            now() + bindparam("seconds", type_=Float),
-        ).where(AFFECTED_ROW == AFFECTED_ROW),
-    )
-    .on_conflict_do_update(
-        index_elements=[duties.c.name],
-        set_={
-            "worker": bindparam("worker", type_=String),
-            "until": now() + bindparam("seconds", type_=Float),
-        },
-        where=or_(duties.c.worker == bindparam("worker"), duties.c.until < now()),
-    )
-    .returning(AFFECTED_ROW)
 )
 
 
@@ -442,30 +333,6 @@ def count_settleable(limit: int) -> UnitOfWork[int]:
     return (yield BoundStatement(_COUNT_SETTLEABLE, {"limit": limit}))[0]["count"]
 
 
-def prune_refused(keep: float, unaudited: float, audited_networks: Collection[str]) -> UnitOfWork[int]:
-    """Remove some payments that were refused more than `keep` seconds ago; return the number.
-
-    So are unused ones that a facilitator may have sent. Those of audited networks stay until they were
-    audited, for at most `unaudited` seconds.
-    """
-    networks = ",".join(["", *audited_networks, ""])
-    parameters = {"keep": keep, "unaudited": unaudited, "audited_networks": networks}
-    return (yield from _prune_payments(_PRUNE_REFUSED, parameters))
-
-
-def prune_unused() -> UnitOfWork[int]:
-    """Remove some payments that no facilitator took and that have expired; return the number."""
-    return (yield from _prune_payments(_PRUNE_UNUSED, {"keep": 0.0}))
-
-
-def _prune_payments(pruning: CompiledStatement, parameters: dict[str, Any]) -> UnitOfWork[int]:
-    """Remove payments, then their history: SQLite reuses the id of a removed row."""
-    rows = yield BoundStatement(pruning, parameters)
-    for row in rows:
-        yield BoundStatement(_FORGET_HISTORY, {"payment": row["id"]})
-    return len(rows)
-
-
 def record_answer(
     key: PaymentKey,
     worker: str,
@@ -495,11 +362,6 @@ def find_answer(key: PaymentKey) -> UnitOfWork[ResultRow | None]:
     return rows[0] if rows else None
 
 
-def prune_answers(keep: float) -> UnitOfWork[int]:
-    """Remove some answers that were stored more than `keep` seconds ago; return the number."""
-    return len((yield BoundStatement(_FORGET_ANSWERS, {"keep": keep})))
-
-
 def list_open_payments(due_at: float, limit: int) -> UnitOfWork[list[PaymentKey]]:
     """Return payments with an unknown outcome, due until `due_at` and not owned by a live process."""
     rows = yield BoundStatement(_OPEN_PAYMENTS, {"due_at": due_at, "limit": limit})
@@ -522,38 +384,3 @@ def count_checked_payments() -> UnitOfWork[CheckedPayments]:
         if name := row["facilitator"]:
             by_facilitator[name] = by_facilitator.get(name, 0) + row["count"]
     return CheckedPayments(by_cause, by_facilitator)
-
-
-def seconds_since_heartbeat(worker: str) -> UnitOfWork[float | None]:
-    """Return the seconds since the last heartbeat of a worker's process; None for an unknown one."""
-    rows = yield BoundStatement(_SECONDS_SINCE_HEARTBEAT, {"worker": worker})
-    return cast(float, rows[0]["seconds"]) if rows else None
-
-
-def record_heartbeat(worker: str) -> UnitOfWork[float]:
-    """Record a heartbeat of a process; returns the database's time."""
-    rows = yield BoundStatement(_RECORD_HEARTBEAT, {"worker": worker})
-    return cast(float, rows[0]["now"])
-
-
-def read_time() -> UnitOfWork[float | None]:
-    """Return the database's time, in seconds since 1970; None without a database."""
-    rows = yield BoundStatement(_TIME, {})
-    return cast(float, rows[0]["now"]) if rows else None
-
-
-def remove_worker(worker: str) -> UnitOfWork[None]:
-    """Remove a process that has ended."""
-    yield BoundStatement(_REMOVE_WORKER, {"worker": worker})
-
-
-def prune_workers(seconds: float) -> UnitOfWork[None]:
-    """Remove processes without a heartbeat for some seconds."""
-    yield BoundStatement(_FORGET_WORKERS, {"seconds": seconds})
-
-
-def acquire_leadership(name: str, worker: str, seconds: float) -> UnitOfWork[bool]:
-    """Acquire or renew leadership of a background job; False while another worker has it."""
-    return bool(
-        (yield BoundStatement(_ACQUIRE_LEADERSHIP, {"duty": name, "worker": worker, "seconds": seconds}))
-    )

@@ -17,7 +17,7 @@ from sqlalchemy import Float, LargeBinary, String, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import literal_column
 
-from centgate.payments.queries import PRUNE_BATCH
+from centgate.payments.pruning import PRUNE_BATCH
 from centgate.payments.sql import AFFECTED_ROW, BoundStatement, UnitOfWork, compile_statement, now
 from centgate.payments.store import Store
 from centgate.payments.tables import server_keys, sign_in_nonces

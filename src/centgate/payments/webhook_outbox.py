@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement, and_, literal_column
 
-from centgate.payments import queries
+from centgate.payments import pruning, queries
 from centgate.payments.sql import (
     ABOVE_ALL_IDS,
     AFFECTED_ROW,
@@ -232,7 +232,7 @@ _PAGES: dict[OutboxState | None, CompiledStatement] = {
 _OLDEST = (
     select(webhook_events.c.id, webhook_events.c.occurred_at)
     .order_by(webhook_events.c.id)
-    .limit(literal_column(str(queries.PRUNE_BATCH)))
+    .limit(literal_column(str(pruning.PRUNE_BATCH)))
     .offset(literal_column("0"))
     .subquery()
 )

@@ -19,7 +19,7 @@ from centgate.log import configure_logging
 from centgate.payments.console_actions import ConsoleActionName, record_console_action
 from centgate.payments.descriptions import ViewSettings, create_view
 from centgate.payments.migrations import SchemaMismatch
-from centgate.payments.queries import read_time
+from centgate.payments.process_queries import read_time
 from centgate.payments.readonly import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
 from centgate.settings import Settings
