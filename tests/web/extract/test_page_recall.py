@@ -188,6 +188,7 @@ COMMENTS = "".join(f"<li class=comment><p>{each[::-1]}</p></li>" for each in PAR
         (ARTICLE_MARK, f"<section class='post-comments'><article>{COMMENTS}</article></section>"),
         ("", f"<ol class=commentlist>{COMMENTS}</ol>"),
         ("", f"<div id=comments>{COMMENTS}<form id=commentform><textarea></textarea></form></div>"),
+        ("", f"<ol class=commentlist>{COMMENTS * 5}</ol>"),
     ],
 )
 def test_comments_below_article_are_left_out(head: str, comments: str) -> None:
@@ -197,15 +198,61 @@ def test_comments_below_article_are_left_out(head: str, comments: str) -> None:
     assert PARAGRAPHS[0][::-1] not in reading.markdown
 
 
+QUESTION = f"<p>What do you think of the mill? {PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>"
+
+
 @pytest.mark.parametrize(
     ("head", "start"),
-    [("", STORY), (ARTICLE_MARK, "<p>What do you think of the mill?</p>")],
-    ids=["no article", "a question"],
+    [
+        ("", STORY),
+        ("", f"{QUESTION}<form id=comment-form><textarea></textarea></form>"),
+        (ARTICLE_MARK, QUESTION),
+        (ARTICLE_MARK, f"<footer>{STORY}</footer>"),
+    ],
+    ids=["no article", "a form", "a question", "a long footer"],
 )
 def test_discussion_stays(head: str, start: str) -> None:
     reading = extract_text(f"<h1>T</h1>{start}<div class=comments><ul>{COMMENTS}</ul></div>", head=head)
 
     assert all(each[::-1] in reading.markdown for each in PARAGRAPHS)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "<div class='post no-comments'>",
+        "<article class='post allow-comments'>",
+        "<section class='story with_comments'>",
+        "<div id=forum>",
+        "<div class='editors-comment'>",
+    ],
+)
+def test_part_that_mentions_comments_stays(start: str) -> None:
+    page = f"<h1>The town</h1>{start}{STORY}</div><p>{PARAGRAPHS[0][::-1]}</p><p>{PARAGRAPHS[1][::-1]}</p>"
+
+    reading = extract_text(page, head=ARTICLE_MARK)
+
+    assert all(each in reading.markdown for each in PARAGRAPHS)
+
+
+@pytest.mark.parametrize("name", ["hljs-comment", "token comment", "comment"])
+def test_comments_in_coloured_code_stay(name: str) -> None:
+    code = f"<pre><code>rotate()\n<span class='{name}'># delete the old key before</span>\n</code></pre>"
+
+    reading = extract_text(f"<article><h1>T</h1>{STORY}{code}</article>", head=ARTICLE_MARK)
+
+    assert "rotate()\n# delete the old key before" in reading.markdown
+
+
+def test_picture_in_emphasis_divides_no_sentence() -> None:
+    sentence = (
+        "<p>Press <strong>Save <img src=/i.png alt=disk> now</strong> and wait for the mill to start.</p>"
+    )
+
+    reading = extract_text(f"<article><h1>T</h1>{STORY}{sentence}</article>")
+
+    assert "now** and wait for the mill to start." in reading.markdown
+    assert "\n\nnow" not in reading.markdown
 
 
 @pytest.mark.parametrize(

@@ -357,11 +357,17 @@ def _find_first_heading(element: Element) -> Element | None:
 
 
 def _read_names(body: Element, weights: TextDensity) -> dict[Element, frozenset[str]]:
-    """Return the words of each element's class and id; those of consent only in a banner."""
+    """Return the words of each element's class and id; those of consent only in a banner.
+
+    Elements in code have none: their classes tell the colours of comments, tags and the like.
+    """
     buttons = {each for each in body.iter("button", "a", "input") if _is_consent_button(each)}
     asking = buttons | find_ancestors(buttons)
     names: dict[Element, frozenset[str]] = {}
+    coloured = {inner for code in body.iter("pre", "code") for inner in code.iterdescendants()}
     for element in body.iterdescendants(etree.Element):
+        if element in coloured:
+            continue
         words = _split_names(_class_and_id(element))
         keeps_all = not words & _CONSENT_WORDS or element in asking or _is_notice(element, weights)
         names[element] = words if keeps_all else words - _CONSENT_WORDS

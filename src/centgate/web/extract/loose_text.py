@@ -10,17 +10,17 @@ from lxml import etree
 from centgate.web.extract.dom import Element
 from centgate.web.extract.elements import BLOCK_TAGS, NON_TEXT_TAGS, has_blocks, name_set
 
-_DIVISIONS = name_set(
-    "div section article main center blockquote body td figure form fieldset details aside "
-    "span font b strong i em u small big ins del"
-)
-"""Elements that may have blocks and text beside them; inline ones have both in pages made by hand."""
+_DIVISIONS = name_set("div section article main center blockquote body td figure form fieldset details aside")
+_INLINE_TAGS = name_set("span font b strong i em u small big ins del")
+"""Inline elements: in pages made by hand some have blocks inside, and text beside them."""
 _OWN_BLOCKS = BLOCK_TAGS | {"img", "picture"}
 
 
 def wrap_loose_text(body: Element) -> None:
     """Wrap each run of text and inline elements beside a block or an image in a `p`."""
-    for element in [body, *body.iterdescendants(*_DIVISIONS)]:
+    for element in [body, *body.iterdescendants(*_DIVISIONS, *_INLINE_TAGS)]:
+        if element.tag in _INLINE_TAGS and not has_blocks(element):
+            continue
         if any(_is_block(child) for child in element):
             _wrap_runs(element)
 
@@ -59,7 +59,7 @@ class _Run:
             self._parent.insert(0, paragraph)
         else:
             self._before.tail = None
-            self._parent.insert(self._parent.index(self._before) + 1, paragraph)
+            self._before.addnext(paragraph)
         paragraph.extend(self.children)
 
     def _has_text(self) -> bool:
