@@ -93,19 +93,25 @@ async def test_coins_that_contracts_sent_are_among_transfers(
         build_internal_transaction(type="delegatecall"),
         build_internal_transaction(index=0),
         build_internal_transaction(success=False, error="reverted"),
+        build_internal_transaction(success="false"),
+        build_internal_transaction(error="out of gas"),
         build_internal_transaction(value="0"),
+        build_internal_transaction(type="create", index=0),
         build_internal_transaction(type="selfdestruct", index=0, value="7"),
+        build_internal_transaction(type="create2", to=None, created_contract={"hash": WALLET}, value="9"),
     )
     serve_transfers(upstreams, [], [build_transaction()], rows)
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         found = await blockscout.transfers(8453, WALLET)
 
-    assert [(each.sender, each.amount, each.token) for each in found] == [
-        (WALLET, 10**18, None),
-        (FRIEND, 5 * 10**17, None),
-        (FRIEND, 7, None),
+    assert [(each.sender, each.recipient, each.amount) for each in found] == [
+        (WALLET, FRIEND, 10**18),
+        (FRIEND, WALLET, 5 * 10**17),
+        (FRIEND, WALLET, 7),
+        (FRIEND, WALLET, 9),
     ]
+    assert all(each.token is None for each in found)
     assert blockscout.trace.warnings == []
 
 

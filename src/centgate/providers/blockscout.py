@@ -34,6 +34,7 @@ from centgate.providers.blockscout_wallet import (
     moves_coins,
     page_rows,
     parse_holding,
+    parse_internal_transaction,
     parse_native_transfer,
     parse_token_transfer,
 )
@@ -200,7 +201,7 @@ class Blockscout(Provider):
         transfers = [
             *(parse_token_transfer(row, chain_id) for row in tokens.result() if is_of_fungible(row)),
             *(parse_native_transfer(row, chain_id) for row in coins.result() if not is_failed(row)),
-            *(parse_native_transfer(row, chain_id) for row in internal.result() if moves_coins(row)),
+            *(parse_internal_transaction(row, chain_id) for row in internal.result() if moves_coins(row)),
         ]
         if unreadable := transfers.count(None):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")

@@ -61,19 +61,29 @@ def parse_token_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
 
 
 def parse_native_transfer(row: JsonObject, chain_id: int) -> Transfer | None:
-    """Parse a row of `/addresses/{a}/transactions` or `/internal-transactions`; None if it cannot be read."""
+    """Parse a row of `/addresses/{a}/transactions`; None if it cannot be read."""
     return _parse_transfer(row, None, row.get("value"), chain_id)
 
 
 def moves_coins(row: JsonObject) -> bool:
     """True if a row of `/addresses/{a}/internal-transactions` is of coins that a contract sent.
 
-    A delegated call repeats the value of the call around it. The first call is the transaction itself.
+    A delegated call repeats the value of the call around it. The first call or creation is the transaction
+    itself, which is listed apart.
     """
-    is_within = row.get("type") in _SENDING_TYPES and not (
-        row.get("type") == "call" and row.get("index") == 0
-    )
-    return is_within and row.get("success") is not False and as_base_units(row.get("value")) != 0
+    is_transaction = row.get("index") == 0 and row.get("type") != "selfdestruct"
+    is_done = row.get("success") is True and not row.get("error")
+    is_sent = row.get("type") in _SENDING_TYPES and as_base_units(row.get("value")) != 0
+    return is_sent and is_done and not is_transaction
+
+
+def parse_internal_transaction(row: JsonObject, chain_id: int) -> Transfer | None:
+    """Parse a row of `/addresses/{a}/internal-transactions`; None if it cannot be read.
+
+    A contract that another one created is the recipient of the coins that it got.
+    """
+    recipient = row.get("to") or row.get("created_contract")
+    return _parse_transfer({**row, "to": recipient}, None, row.get("value"), chain_id)
 
 
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any, chain_id: int) -> Transfer | None:

@@ -37,6 +37,12 @@ def test_crossing_assets_in_one_transaction_are_a_swap() -> None:
     assert [classify_transfer(each, WALLET, swaps) for each in (paid, got)] == ["swap", "swap"]
 
 
+def test_refund_of_exchange_leaves_a_swap() -> None:
+    paid, refund = build_transfer(WALLET, OTHER, None, 900), build_transfer(OTHER, WALLET, None, 1)
+
+    assert find_swaps([paid, build_transfer(OTHER, WALLET, DAI), refund], WALLET, strong_evidence) == {"0x1"}
+
+
 def test_returned_asset_is_no_swap() -> None:
     assert (
         find_swaps([build_transfer(WALLET, OTHER), build_transfer(OTHER, WALLET)], WALLET, strong_evidence)

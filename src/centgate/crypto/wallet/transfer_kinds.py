@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
@@ -17,22 +18,22 @@ def find_swaps(
 ) -> frozenset[str]:
     """Return the hashes of the transactions that exchanged one asset of a wallet for another.
 
-    Any contract can emit transfers in a wallet's name: one side at least must be of strong evidence.
+    Amounts of an asset are added up, since exchanges refund what they did not need. Any contract can emit
+    transfers in a wallet's name: one side at least must be of strong evidence.
     """
-    paid: dict[str, set[str | None]] = {}
-    received: dict[str, set[str | None]] = {}
+    changes: defaultdict[str, Counter[str | None]] = defaultdict(Counter)
     proved: set[str] = set()
     for each in transfers:
         if not each.amount or each.sender == each.recipient:
             continue
         asset = each.token.address if each.token else None
-        (paid if each.sender == wallet else received).setdefault(each.transaction, set()).add(asset)
+        changes[each.transaction][asset] += -each.amount if each.sender == wallet else each.amount
         if assess(each) is CounterpartyEvidence.STRONG:
             proved.add(each.transaction)
     return frozenset(
         transaction
-        for transaction in paid.keys() & received.keys() & proved
-        if received[transaction] - paid[transaction] and paid[transaction] - received[transaction]
+        for transaction in proved
+        if min(changes[transaction].values()) < 0 < max(changes[transaction].values())
     )
 
 
