@@ -22,7 +22,7 @@ from centgate.settings import Settings
 from centgate.solidity import load_contract
 
 ZERO = "0x" + "0" * 40
-SAFE, DELEGATED = "0x" + "5a" * 20, "0x" + "de" * 20
+SAFE, EXTENDED_SAFE, DELEGATED = "0x" + "5a" * 20, "0x" + "5b" * 20, "0x" + "de" * 20
 
 
 async def test_name_and_sanctions_are_read(chain_settings: Settings) -> None:
@@ -89,10 +89,12 @@ async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settin
     app.add_middleware(RequestCounter, requests=requests)
     with serve_app(app, 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
-            found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (SAFE, DELEGATED)]
+            addresses = (SAFE, EXTENDED_SAFE, DELEGATED)
+            found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in addresses]
 
     assert found == [
         Account("safe", threshold=2, owner_count=3, has_modules=False, is_sanctioned=False),
+        Account("safe", threshold=2, owner_count=3, has_modules=True, is_sanctioned=False),
         Account(
             "delegated_wallet", delegate_address="0x" + "7e" * 20, transaction_count=9, is_sanctioned=False
         ),
@@ -103,13 +105,14 @@ async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settin
 
 
 def _put_accounts(state: StateAPI) -> None:
-    """Put a Safe and a delegated wallet at their addresses."""
-    safe, delegated = map(to_canonical_address, (SAFE, DELEGATED))
+    """Put a Safe, one with modules, and a delegated wallet at their addresses."""
+    safe, extended, delegated = map(to_canonical_address, (SAFE, EXTENDED_SAFE, DELEGATED))
     singleton = min(SAFE_SINGLETONS)
-    state.set_code(safe, SAFE_PROXY_CODE)
     # the layout of the fake Safe: its nonce is where the proxy keeps the address of its code
-    for slot, value in enumerate((int(singleton, 16), 2, 3)):
-        state.set_storage(safe, slot, value)
+    for address, modules in ((safe, 0), (extended, 2)):
+        state.set_code(address, SAFE_PROXY_CODE)
+        for slot, value in enumerate((int(singleton, 16), 2, 3, 0, modules)):
+            state.set_storage(address, slot, value)
     code = load_contract(CONTRACTS, "Owners", "Safe").initcode + encode(["address[]", "uint256"], [[ZERO], 1])
     create_contract_at(state, singleton, code, sender=OPERATOR.address)
     state.set_code(delegated, bytes.fromhex("ef0100" + "7e" * 20))

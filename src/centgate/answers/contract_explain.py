@@ -162,7 +162,7 @@ class OwnerAccount(Data):
     threshold: int | None = Field(description="Signatures that a Safe needs.")
     owner_count: int | None = Field(description="Number of a Safe's owners.")
     has_modules: bool | None = Field(
-        description="Whether a Safe has modules: contracts that act for it without its owners' signatures."
+        description="Whether a Safe lists modules: contracts that act for it without its owners' signatures."
     )
     delay_seconds: int | None = Field(description="Delay of a timelock, in seconds.")
 

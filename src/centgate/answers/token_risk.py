@@ -182,7 +182,7 @@ class TokenOwnership(Data):
     owner_threshold: int | None = Field(description="Signatures that a Safe needs; null for other owners.")
     owner_count: int | None = Field(description="Owners of a Safe; null for other owners.")
     owner_has_modules: bool | None = Field(
-        description="Whether a Safe has modules: contracts that act for it without its owners' signatures. "
+        description="Whether a Safe lists modules: contracts that act for it without its owners' signatures. "
         "Null for other owners, and when unknown."
     )
     owner_delay_seconds: int | None = Field(description="Delay of a timelock in seconds; null without one.")

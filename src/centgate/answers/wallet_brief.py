@@ -95,8 +95,8 @@ class WalletAccount(Data):
     )
     safe_owners: int | None = Field(description="Number of the Safe's owners; null if it is none.")
     safe_has_modules: bool | None = Field(
-        description="Whether the Safe has modules: contracts that act for it without its owners' signatures; "
-        "null if it is none, and when unknown."
+        description="Whether the Safe lists modules: contracts that act for it without its owners' "
+        "signatures; null if it is none, and when unknown."
     )
     transaction_count: int | None = Field(
         description="Transactions that the wallet has sent; null for a contract, and when unknown."

@@ -236,8 +236,8 @@ export interface TokenOwnership {
   /** Owners of a Safe; null for other owners. */
   ownerCount: number | null;
   /**
-   * Whether a Safe has modules: contracts that act for it without its owners' signatures. Null for other
-   * owners, and when unknown.
+   * Whether a Safe lists modules: contracts that act for it without its owners' signatures. Null for
+   * other owners, and when unknown.
    */
   ownerHasModules: boolean | null;
   /** Delay of a timelock in seconds; null without one. */
@@ -536,7 +536,7 @@ export interface ControllingAccount {
   threshold: number | null;
   /** Number of a Safe's owners. */
   ownerCount: number | null;
-  /** Whether a Safe has modules: contracts that act for it without its owners' signatures. */
+  /** Whether a Safe lists modules: contracts that act for it without its owners' signatures. */
   hasModules: boolean | null;
   /** Delay of a timelock, in seconds. */
   delaySeconds: number | null;
@@ -605,7 +605,7 @@ export interface OwnerAccount {
   threshold: number | null;
   /** Number of a Safe's owners. */
   ownerCount: number | null;
-  /** Whether a Safe has modules: contracts that act for it without its owners' signatures. */
+  /** Whether a Safe lists modules: contracts that act for it without its owners' signatures. */
   hasModules: boolean | null;
   /** Delay of a timelock, in seconds. */
   delaySeconds: number | null;
@@ -973,7 +973,7 @@ export interface WalletAccount {
   /** Number of the Safe's owners; null if it is none. */
   safeOwners: number | null;
   /**
-   * Whether the Safe has modules: contracts that act for it without its owners' signatures; null if it
+   * Whether the Safe lists modules: contracts that act for it without its owners' signatures; null if it
    * is none, and when unknown.
    */
   safeHasModules: boolean | null;

@@ -252,7 +252,7 @@ class TokenOwnership(AnswerData):
     owner_count: int | None
     """Owners of a Safe; None for other owners."""
     owner_has_modules: bool | None
-    """Whether a Safe has modules: contracts that act for it without its owners' signatures. None for
+    """Whether a Safe lists modules: contracts that act for it without its owners' signatures. None for
     other owners, and when unknown.
     """
     owner_delay_seconds: int | None
@@ -588,7 +588,7 @@ class ControllingAccount(AnswerData):
     owner_count: int | None
     """Number of a Safe's owners."""
     has_modules: bool | None
-    """Whether a Safe has modules: contracts that act for it without its owners' signatures."""
+    """Whether a Safe lists modules: contracts that act for it without its owners' signatures."""
     delay_seconds: int | None
     """Delay of a timelock, in seconds."""
     owner: OwnerAccount | None
@@ -665,7 +665,7 @@ class OwnerAccount(AnswerData):
     owner_count: int | None
     """Number of a Safe's owners."""
     has_modules: bool | None
-    """Whether a Safe has modules: contracts that act for it without its owners' signatures."""
+    """Whether a Safe lists modules: contracts that act for it without its owners' signatures."""
     delay_seconds: int | None
     """Delay of a timelock, in seconds."""
 
@@ -1049,8 +1049,8 @@ class WalletAccount(AnswerData):
     safe_owners: int | None
     """Number of the Safe's owners; None if it is none."""
     safe_has_modules: bool | None
-    """Whether the Safe has modules: contracts that act for it without its owners' signatures; None if
-    it is none, and when unknown.
+    """Whether the Safe lists modules: contracts that act for it without its owners' signatures; None
+    if it is none, and when unknown.
     """
     transaction_count: int | None
     """Transactions that the wallet has sent; None for a contract, and when unknown."""

@@ -88,10 +88,10 @@ def classify_owner(
 def _classify_contract(address: str, answers: Mapping[str, bytes | None], *, is_safe_code: bool) -> Owner:
     threshold, owner_count = _read_number(answers.get("getThreshold()")), _count_owners(answers)
     if threshold and owner_count and threshold <= owner_count and answers.get("VERSION()"):
-        kind = "safe" if is_safe_code else "contract"
-        return Owner(
-            address, kind, threshold=threshold, owner_count=owner_count, has_modules=_has_modules(answers)
-        )
+        if not is_safe_code:
+            return Owner(address, "contract", threshold=threshold, owner_count=owner_count)
+        modules = _has_modules(answers)
+        return Owner(address, "safe", threshold=threshold, owner_count=owner_count, has_modules=modules)
     if _read_number(answers.get("votingDelay()")) is not None and _read_number(answers.get("votingPeriod()")):
         return Owner(address, "governor")
     delays = (_read_number(answers.get(call)) for call in ("getMinDelay()", "delay()"))

@@ -63,7 +63,7 @@ def classify_account_owner(
         delegate_address=owner.delegate_address,
         threshold=owner.threshold if owner.kind == "safe" else None,
         owner_count=owner.owner_count if owner.kind == "safe" else None,
-        has_modules=owner.has_modules if owner.kind == "safe" else None,
+        has_modules=owner.has_modules,
         transaction_count=transaction_count if is_wallet else None,
         name=name,
         is_sanctioned=is_sanctioned,
