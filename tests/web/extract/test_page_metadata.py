@@ -55,7 +55,9 @@ def test_all_metadata_of_head_is_read() -> None:
         (wrap_json_ld([{"@type": "BlogPosting"}, {"@type": "BlogPosting"}]), False),
         (wrap_json_ld({"@type": "QAPage"}) + '<meta property="og:type" content="article">', False),
         (wrap_json_ld({"@type": "DiscussionForumPosting"}), False),
+        (f'<script type="application/ld+json">{{"@type": {"[" * 1010 + "]" * 1010}}}</script>', False),
     ],
+    ids=range(8),
 )
 def test_pages_say_that_they_are_articles(head: str, *, is_article: bool) -> None:
     assert extract_metadata(head).is_article is is_article

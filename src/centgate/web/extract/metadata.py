@@ -275,8 +275,14 @@ def _author_names(author: Any) -> str | None:
     )
 
 
+def _type_names(described: dict[str, Any]) -> str:
+    """Return the types of an object in JSON-LD, separated by spaces."""
+    types = described.get("@type")
+    return " ".join(each for each in as_list(types) or [types] if isinstance(each, str))
+
+
 def _is_article(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> bool:
-    types = [str(each.get("@type")) for each in json_ld]
+    types = [_type_names(each) for each in json_ld]
     if any(re.search("Discussion|QAPage", each) for each in types):
         return False
     is_described = sum(bool(re.search(r"Article\b|BlogPosting", each)) for each in types) == 1
@@ -289,8 +295,8 @@ def _is_article(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> bool:
 
 def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the objects that are articles or pages, articles first."""
-    works = [each for each in json_ld if _ARTICLE_TYPE.search(str(each.get("@type")))]
-    return sorted(works, key=lambda each: "Page" in str(each.get("@type")))
+    works = [each for each in json_ld if _ARTICLE_TYPE.search(_type_names(each))]
+    return sorted(works, key=lambda each: "Page" in _type_names(each))
 
 
 def _find_date(
