@@ -69,16 +69,23 @@ class Server:
     process: subprocess.Popen[Any] | None = None
 
     def start(self) -> None:
-        """Start the process, and wait until it listens."""
-        process: subprocess.Popen[Any] = subprocess.Popen(
-            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.options
-        )
-        self.process = process
+        """Start the process, and wait until it listens.
+
+        It is started again if it ends: PostgreSQL refuses to start beside the last processes of a killed one.
+        """
+        self.process = self._launch()
         deadline = time.monotonic() + START_TIMEOUT
         while not self.is_listening():
-            assert process.poll() is None, f"{self.command[0]} ended with {process.returncode}"
-            assert time.monotonic() < deadline, f"{self.command[0]} does not listen"
-            time.sleep(0.02)
+            code = self.process.poll()
+            assert time.monotonic() < deadline, f"{self.command[0]} does not listen, or ended with {code}"
+            time.sleep(0.02 if code is None else 0.2)
+            if code is not None:
+                self.process = self._launch()
+
+    def _launch(self) -> subprocess.Popen[Any]:
+        return subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.options
+        )
 
     def is_listening(self) -> bool:
         """Return True if it accepts connections."""
