@@ -188,7 +188,7 @@ COMMENTS = "".join(f"<li class=comment><p>{each[::-1]}</p></li>" for each in PAR
         (ARTICLE_MARK, f"<section class='post-comments'><article>{COMMENTS}</article></section>"),
         ("", f"<ol class=commentlist>{COMMENTS}</ol>"),
         ("", f"<div id=comments>{COMMENTS}<form id=commentform><textarea></textarea></form></div>"),
-        ("", f"<ol class=commentlist>{COMMENTS * 5}</ol>"),
+        ("", f"<ol class=commentlist>{COMMENTS * 2}</ol>"),
     ],
 )
 def test_comments_below_article_are_left_out(head: str, comments: str) -> None:
@@ -208,8 +208,13 @@ QUESTION = f"<p>What do you think of the mill? {PARAGRAPHS[0]}</p><p>{PARAGRAPHS
         ("", f"{QUESTION}<form id=comment-form><textarea></textarea></form>"),
         (ARTICLE_MARK, QUESTION),
         (ARTICLE_MARK, f"<footer>{STORY}</footer>"),
+        (
+            "",
+            f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p><form id=commentform><textarea></textarea></form>",
+        ),
+        (ARTICLE_MARK, f"<div itemscope itemtype='https://schema.org/DiscussionForumPosting'>{STORY}</div>"),
     ],
-    ids=["no article", "a form", "a question", "a long footer"],
+    ids=["no article", "a form", "a question", "a long footer", "a guestbook", "microdata"],
 )
 def test_discussion_stays(head: str, start: str) -> None:
     reading = extract_text(f"<h1>T</h1>{start}<div class=comments><ul>{COMMENTS}</ul></div>", head=head)
@@ -225,6 +230,9 @@ def test_discussion_stays(head: str, start: str) -> None:
         "<section class='story with_comments'>",
         "<div id=forum>",
         "<div class='editors-comment'>",
+        "<div id=reviews><div class=comments>",
+        "<div class=comments><pre>run()</pre>",
+        "<div class=comment>",
     ],
 )
 def test_part_that_mentions_comments_stays(start: str) -> None:
@@ -233,6 +241,15 @@ def test_part_that_mentions_comments_stays(start: str) -> None:
     reading = extract_text(page, head=ARTICLE_MARK)
 
     assert all(each in reading.markdown for each in PARAGRAPHS)
+
+
+def test_list_of_links_in_declared_article_stays() -> None:
+    links = "".join(
+        f"<li><a href=/d/{n}>Download number {n} of the old town's plans</a></li>" for n in range(60)
+    )
+    page = f"{MENU}<main><h1>T</h1><div>{wrap_paragraphs()[:600]}</p><ul>{links}</ul></div></main>"
+
+    assert "Download number 59" in extract_text(page, head=ARTICLE_MARK).markdown
 
 
 @pytest.mark.parametrize("name", ["hljs-comment", "token comment", "comment"])

@@ -5,10 +5,12 @@ Content is chosen by blocks, and such text belongs to none: it would be lost wit
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from lxml import etree
 
 from centgate.web.extract.dom import Element
-from centgate.web.extract.elements import BLOCK_TAGS, NON_TEXT_TAGS, has_blocks, name_set
+from centgate.web.extract.elements import BLOCK_TAGS, NON_TEXT_TAGS, name_set
 
 _DIVISIONS = name_set("div section article main center blockquote body td figure form fieldset details aside")
 _INLINE_TAGS = name_set("span font b strong i em u small big ins del")
@@ -18,21 +20,33 @@ _OWN_BLOCKS = BLOCK_TAGS | {"img", "picture"}
 
 def wrap_loose_text(body: Element) -> None:
     """Wrap each run of text and inline elements beside a block or an image in a `p`."""
+    holders = _find_holders(body)
     for element in [body, *body.iterdescendants(*_DIVISIONS, *_INLINE_TAGS)]:
-        if element.tag in _INLINE_TAGS and not has_blocks(element):
+        if element.tag in _INLINE_TAGS and element not in holders:
             continue
-        if any(_is_block(child) for child in element):
-            _wrap_runs(element)
+        if any(_is_block(child, holders) for child in element):
+            _wrap_runs(element, holders)
 
 
-def _is_block(element: Element) -> bool:
-    return element.tag in _OWN_BLOCKS or has_blocks(element)
+def _find_holders(body: Element) -> set[Element]:
+    """Return the elements that contain block elements."""
+    holders: set[Element] = set()
+    for block in body.iterdescendants(*BLOCK_TAGS):
+        for each in block.iterancestors():
+            if each in holders:
+                break
+            holders.add(each)
+    return holders
 
 
-def _wrap_runs(element: Element) -> None:
+def _is_block(element: Element, holders: Container[Element]) -> bool:
+    return element.tag in _OWN_BLOCKS or element in holders
+
+
+def _wrap_runs(element: Element, holders: Container[Element]) -> None:
     run = _Run(element, None, element.text)
     for child in list(element):
-        if _is_block(child) or child.tag in NON_TEXT_TAGS:
+        if _is_block(child, holders) or child.tag in NON_TEXT_TAGS:
             run.close()
             run = _Run(element, child, child.tail)
         else:

@@ -88,9 +88,9 @@ def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
     if count == MAX_MEASURED or measure_depth(body, MAX_NESTING) == MAX_NESTING:
         return _make_main_content(_content_by_tags(body), visible)
     drop_consent_banners(body)
-    drop_comments(body, is_article=is_article)
     drop_language_labels(body)
     wrap_loose_text(body)
+    drop_comments(body, is_article=is_article)
     weights = TextDensity(body)
     open_content_forms(body, weights)
     open_notes(body, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -15,7 +15,7 @@ import orjson
 from centgate.coercion import as_list, get_path
 from centgate.sanitize import clean_line
 from centgate.timestamps import format_timestamp
-from centgate.web.extract.dom import Element, extract_all_text
+from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath
 from centgate.web.extract.links import resolve_link
 
 MAX_TITLE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH = 300, 1000, 200
@@ -62,6 +62,7 @@ _AUTHOR_NAMES = (
     "byl",
     "sailthru.author",
 )
+_DISCUSSIONS = "//*[contains(@itemtype, 'Discussion') or contains(@itemtype, 'QAPage')]"
 _DAY = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
 _OTHER_DAY = re.compile(r"\d{8}|\d{4}-?W\d\d(?:-?\d)?")
 """Other dates of ISO 8601: without hyphens, and by the number of a week, whose first day it stands for."""
@@ -108,7 +109,7 @@ def extract_metadata(root: Element, base: str) -> DocumentMetadata:
         site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH),
         keywords=split_keywords(metas.get("keywords") or metas.get("news_keywords") or ""),
         is_indexable=permits_index(metas.get("robots")),
-        is_article=_is_article(metas, json_ld),
+        is_article=_is_article(metas, json_ld, find_by_xpath(root, _DISCUSSIONS)),
     )
 
 
@@ -281,8 +282,8 @@ def _type_names(described: dict[str, Any]) -> str:
     return " ".join(each for each in as_list(types) or [types] if isinstance(each, str))
 
 
-def _is_article(metas: dict[str, str], json_ld: list[dict[str, Any]]) -> bool:
-    types = [_type_names(each) for each in json_ld]
+def _is_article(metas: dict[str, str], json_ld: list[dict[str, Any]], discussions: Iterable[Element]) -> bool:
+    types = [_type_names(each) for each in json_ld] + [each.get("itemtype", "") for each in discussions]
     if any(re.search("Discussion|QAPage", each) for each in types):
         return False
     is_described = sum(bool(re.search(r"Article\b|BlogPosting", each)) for each in types) == 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.content_blocks import keep_matching, reduce_to_letters, split_letters
-from centgate.web.extract.dom import Element
+from centgate.web.extract.dom import Element, find_container
 from centgate.web.extract.elements import extract_text
 from centgate.web.extract.text_density import TextDensity, measure_prose
 
@@ -45,13 +45,20 @@ def find_fuller_reading(
             matched = copy.deepcopy(original)
             if keep_matching(matched, article) and _holds_more(matched, text, article):
                 return matched
-        if is_article and recall >= _FULL_RECALL and _holds_prose(reading, original):
+        if is_article and recall >= _FULL_RECALL and _holds_page(reading, original):
             return None
     return _find_untagged_text(reading, original)
 
 
-def _holds_prose(reading: Element, original: Element) -> bool:
-    """True if a reading holds what the page tells in paragraphs, whatever short texts the page has."""
+def _holds_page(reading: Element, original: Element) -> bool:
+    """True if a reading holds what the page tells in paragraphs, and much of the page's only `main` or
+    `article`, whatever short texts and links are beside it.
+    """
+    container = find_container(original)
+    if container is not None:
+        inside = TextDensity(container).text_length(container)
+        if TextDensity(reading).text_length(reading) < inside * MIN_PAGE_SHARE:
+            return False
     return measure_prose(reading) >= measure_prose(original) * MIN_PROSE_SHARE
 
 
