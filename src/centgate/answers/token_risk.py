@@ -128,9 +128,9 @@ class HoneypotCheck(Data):
         description="Sources that simulated a purchase and a sale: honeypot.is, and `onchain`, which is "
         "Centgate's own simulation by calls to a node."
     )
-    holder_sales: list[HolderSalesData] = Field(description="One entry for each source that tried holders.")
-    max_buy: TradeLimitData | None = Field(description="The smallest limit found; null when none was found.")
-    max_sell: TradeLimitData | None = Field(description="The smallest limit found; null when none was found.")
+    holder_sales: list[HolderSalesData] = Field(description="One entry for each source.")
+    max_buy: TradeLimitData | None = Field(description="The smallest limit found, or null.")
+    max_sell: TradeLimitData | None = Field(description="The smallest limit found, or null.")
     sources_agree: bool | None = Field(description="Null unless two sources answered.")
     evidence: list[Evidence]
 
@@ -171,7 +171,7 @@ class TokenOwnership(Data):
     )
     owner_address: str | None = Field(description="Lower case; null when there is none.")
     owner_is_contract: bool | None = Field(
-        description="Whether the owner is a contract, such as a multisig; null when no source tells."
+        description="Whether the owner is a contract, such as a multisig; null when unknown."
     )
     owner_kind: Literal[
         "none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"
@@ -179,22 +179,22 @@ class TokenOwnership(Data):
         description="As the chain shows it: one wallet, a Safe of several owners, a timelock, a governor "
         "(DAO), or another contract."
     )
-    owner_threshold: int | None = Field(description="Signatures that a Safe needs; null for other owners.")
-    owner_count: int | None = Field(description="Owners of a Safe; null for other owners.")
-    owner_has_modules: bool | None = Field(
-        description="Whether a Safe lists modules: contracts that act for it without its owners' signatures. "
-        "Null for other owners, and when unknown."
+    owner_threshold: int | None = Field(
+        description="Signatures that a Safe needs; null for other owners, as the next two."
     )
-    owner_delay_seconds: int | None = Field(description="Delay of a timelock in seconds; null without one.")
+    owner_count: int | None = Field(description="Owners of a Safe.")
+    owner_has_modules: bool | None = Field(
+        description="Whether a Safe lists modules, which act for it without its owners."
+    )
+    owner_delay_seconds: int | None = Field(description="Delay of a timelock in seconds, or null.")
     creator_address: str | None = Field(description="Lower case.")
     reclaimable: bool | None = Field(description="Whether a renounced ownership can be taken back.")
     source_verified: bool | None = Field(
-        description="Whether the source of the code that runs is published: for a proxy, that of the code "
-        "behind it. Null when that is not known."
+        description="Whether the source of the code that runs is published, for a proxy of the code "
+        "behind it; null when unknown."
     )
     upgradeable: bool | None = Field(
-        description="Whether the contract is a proxy, so that its code can change; false for a clone that "
-        "always runs the code of one contract."
+        description="Whether its code can change; false for a clone that always runs one contract's code."
     )
     can_mint: bool | None = Field(
         description="False when the ownership was given up, as for `canPause` and `canChangeBalances`; the "
@@ -204,13 +204,13 @@ class TokenOwnership(Data):
     can_blacklist: bool | None
     can_change_balances: bool | None
     can_self_destruct: bool | None = Field(
-        description="True also when the ownership was given up: others than an owner may have this power."
+        description="True also when the ownership was given up: others may have this power."
     )
-    owner_percent: float | None = Field(description="The owner's share of the supply in percent.")
-    creator_percent: float | None = Field(description="The creator's share of the supply in percent.")
+    owner_percent: float | None = Field(description="Percent of the supply.")
+    creator_percent: float | None = Field(description="Percent of the supply.")
     top_holders_percent: float | None = Field(
-        description="Share of the largest holders (ten at most) in percent, wallets only: without contracts, "
-        "pools, lockers, exchanges and burn addresses."
+        description="Share of the largest wallets, at most ten, in percent: without contracts, pools, "
+        "lockers, exchanges and burn addresses."
     )
     holder_count: int | None
     trusted: bool | None = Field(description="Whether a source lists it as well known; false proves nothing.")
@@ -285,7 +285,7 @@ class TokenRisk(Data):
 
     token_address: str = Field(description="Lower case.")
     risk_level: Literal["critical", "high", "medium", "low", "unknown"] = Field(
-        description="The level of the worst flag; `unknown` when there is too little evidence for a level."
+        description="The level of the worst flag; `unknown` with too little evidence for a level."
     )
     risk_flags: list[RiskFlag] = Field(description="The worst first.")
     honeypot: HoneypotCheck

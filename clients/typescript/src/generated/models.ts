@@ -6,7 +6,7 @@
 export interface TokenRiskData {
   /** Lower case. */
   tokenAddress: string;
-  /** The level of the worst flag; `unknown` when there is too little evidence for a level. */
+  /** The level of the worst flag; `unknown` with too little evidence for a level. */
   riskLevel: "critical" | "high" | "medium" | "low" | "unknown" | (string & {});
   /** The worst first. */
   riskFlags: Array<RiskFlag>;
@@ -80,11 +80,11 @@ export interface HoneypotCheck {
    * simulation by calls to a node.
    */
   simulatedBy: Array<"goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {})>;
-  /** One entry for each source that tried holders. */
+  /** One entry for each source. */
   holderSales: Array<HolderSalesData>;
-  /** The smallest limit found; null when none was found. */
+  /** The smallest limit found, or null. */
   maxBuy: TradeLimitData | null;
-  /** The smallest limit found; null when none was found. */
+  /** The smallest limit found, or null. */
   maxSell: TradeLimitData | null;
   /** Null unless two sources answered. */
   sourcesAgree: boolean | null;
@@ -224,37 +224,31 @@ export interface TokenOwnership {
   state: "none" | "renounced" | "held" | "hidden" | "unknown" | (string & {});
   /** Lower case; null when there is none. */
   ownerAddress: string | null;
-  /** Whether the owner is a contract, such as a multisig; null when no source tells. */
+  /** Whether the owner is a contract, such as a multisig; null when unknown. */
   ownerIsContract: boolean | null;
   /**
    * As the chain shows it: one wallet, a Safe of several owners, a timelock, a governor (DAO), or
    * another contract.
    */
   ownerKind: "none" | "renounced" | "wallet" | "safe" | "timelock" | "governor" | "contract" | "unknown" | (string & {});
-  /** Signatures that a Safe needs; null for other owners. */
+  /** Signatures that a Safe needs; null for other owners, as the next two. */
   ownerThreshold: number | null;
-  /** Owners of a Safe; null for other owners. */
+  /** Owners of a Safe. */
   ownerCount: number | null;
-  /**
-   * Whether a Safe lists modules: contracts that act for it without its owners' signatures. Null for
-   * other owners, and when unknown.
-   */
+  /** Whether a Safe lists modules, which act for it without its owners. */
   ownerHasModules: boolean | null;
-  /** Delay of a timelock in seconds; null without one. */
+  /** Delay of a timelock in seconds, or null. */
   ownerDelaySeconds: number | null;
   /** Lower case. */
   creatorAddress: string | null;
   /** Whether a renounced ownership can be taken back. */
   reclaimable: boolean | null;
   /**
-   * Whether the source of the code that runs is published: for a proxy, that of the code behind it. Null
-   * when that is not known.
+   * Whether the source of the code that runs is published, for a proxy of the code behind it; null when
+   * unknown.
    */
   sourceVerified: boolean | null;
-  /**
-   * Whether the contract is a proxy, so that its code can change; false for a clone that always runs the
-   * code of one contract.
-   */
+  /** Whether its code can change; false for a clone that always runs one contract's code. */
   upgradeable: boolean | null;
   /**
    * False when the ownership was given up, as for `canPause` and `canChangeBalances`; the source's own
@@ -264,15 +258,15 @@ export interface TokenOwnership {
   canPause: boolean | null;
   canBlacklist: boolean | null;
   canChangeBalances: boolean | null;
-  /** True also when the ownership was given up: others than an owner may have this power. */
+  /** True also when the ownership was given up: others may have this power. */
   canSelfDestruct: boolean | null;
-  /** The owner's share of the supply in percent. */
+  /** Percent of the supply. */
   ownerPercent: number | null;
-  /** The creator's share of the supply in percent. */
+  /** Percent of the supply. */
   creatorPercent: number | null;
   /**
-   * Share of the largest holders (ten at most) in percent, wallets only: without contracts, pools,
-   * lockers, exchanges and burn addresses.
+   * Share of the largest wallets, at most ten, in percent: without contracts, pools, lockers, exchanges
+   * and burn addresses.
    */
   topHoldersPercent: number | null;
   holderCount: number | null;

@@ -17,7 +17,7 @@ class TokenRiskData(AnswerData):
     token_address: str
     """Lower case."""
     risk_level: Literal["critical", "high", "medium", "low", "unknown"] | str
-    """The level of the worst flag; `unknown` when there is too little evidence for a level."""
+    """The level of the worst flag; `unknown` with too little evidence for a level."""
     risk_flags: list[RiskFlag]
     """The worst first."""
     honeypot: HoneypotCheck
@@ -90,11 +90,11 @@ class HoneypotCheck(AnswerData):
     own simulation by calls to a node.
     """
     holder_sales: list[HolderSalesData]
-    """One entry for each source that tried holders."""
+    """One entry for each source."""
     max_buy: TradeLimitData | None
-    """The smallest limit found; None when none was found."""
+    """The smallest limit found, or None."""
     max_sell: TradeLimitData | None
-    """The smallest limit found; None when none was found."""
+    """The smallest limit found, or None."""
     sources_agree: bool | None
     """None unless two sources answered."""
     evidence: list[Evidence]
@@ -240,7 +240,7 @@ class TokenOwnership(AnswerData):
     owner_address: str | None
     """Lower case; None when there is none."""
     owner_is_contract: bool | None
-    """Whether the owner is a contract, such as a multisig; None when no source tells."""
+    """Whether the owner is a contract, such as a multisig; None when unknown."""
     owner_kind: (
         Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"] | str
     )
@@ -248,27 +248,23 @@ class TokenOwnership(AnswerData):
     another contract.
     """
     owner_threshold: int | None
-    """Signatures that a Safe needs; None for other owners."""
+    """Signatures that a Safe needs; None for other owners, as the next two."""
     owner_count: int | None
-    """Owners of a Safe; None for other owners."""
+    """Owners of a Safe."""
     owner_has_modules: bool | None
-    """Whether a Safe lists modules: contracts that act for it without its owners' signatures. None for
-    other owners, and when unknown.
-    """
+    """Whether a Safe lists modules, which act for it without its owners."""
     owner_delay_seconds: int | None
-    """Delay of a timelock in seconds; None without one."""
+    """Delay of a timelock in seconds, or None."""
     creator_address: str | None
     """Lower case."""
     reclaimable: bool | None
     """Whether a renounced ownership can be taken back."""
     source_verified: bool | None
-    """Whether the source of the code that runs is published: for a proxy, that of the code behind it.
-    None when that is not known.
+    """Whether the source of the code that runs is published, for a proxy of the code behind it; None
+    when unknown.
     """
     upgradeable: bool | None
-    """Whether the contract is a proxy, so that its code can change; false for a clone that always runs
-    the code of one contract.
-    """
+    """Whether its code can change; false for a clone that always runs one contract's code."""
     can_mint: bool | None
     """False when the ownership was given up, as for `can_pause` and `can_change_balances`; the source's
     own reading stays in the evidence of the flag.
@@ -277,14 +273,14 @@ class TokenOwnership(AnswerData):
     can_blacklist: bool | None
     can_change_balances: bool | None
     can_self_destruct: bool | None
-    """True also when the ownership was given up: others than an owner may have this power."""
+    """True also when the ownership was given up: others may have this power."""
     owner_percent: float | None
-    """The owner's share of the supply in percent."""
+    """Percent of the supply."""
     creator_percent: float | None
-    """The creator's share of the supply in percent."""
+    """Percent of the supply."""
     top_holders_percent: float | None
-    """Share of the largest holders (ten at most) in percent, wallets only: without contracts, pools,
-    lockers, exchanges and burn addresses.
+    """Share of the largest wallets, at most ten, in percent: without contracts, pools, lockers,
+    exchanges and burn addresses.
     """
     holder_count: int | None
     trusted: bool | None
