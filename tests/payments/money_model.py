@@ -37,7 +37,12 @@ from centgate.payments.authorization import Payment
 from centgate.payments.chain_client import ChainClient as ChainClient
 from centgate.payments.chain_client import ChainClients
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.facilitator import RATE_LIMITED, FacilitatorClient, SettlementOutcome
+from centgate.payments.facilitator import (
+    NOT_SENT_STATUSES,
+    RATE_LIMITED,
+    FacilitatorClient,
+    SettlementOutcome,
+)
 from centgate.payments.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate, PaymentHeaders
 from centgate.payments.journal import Journal
@@ -230,7 +235,7 @@ class Stage:
         status, body = facilitator.settle(authorization)
         if status != RATE_LIMITED:
             self.world.holders[journal, authorization.key] = account.name
-        elif is_first:
+        if status in NOT_SENT_STATUSES and is_first:
             # nobody has it: its buyer may send it again, to the other deployment with that one's address
             facilitator.forget_bytes(journal, authorization.key)
         if status:
