@@ -23,20 +23,23 @@ from rich.console import Console
 from rich.table import Table
 from test_money_model import run_model
 
-from centgate.payments import authorization, claims, facilitator, onchain_status, settlement
+from centgate.payments import authorization, settlement
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.chain_client import ChainClient
-from centgate.payments.facilitator import (
+from centgate.payments.chain import onchain_status
+from centgate.payments.chain.chain_client import ChainClient
+from centgate.payments.chain.onchain_status import PaymentQuery
+from centgate.payments.chain.payment_node import PaymentNode
+from centgate.payments.facilitator import facilitator
+from centgate.payments.facilitator.facilitator import (
     SettlementConfirmed,
     SettlementNotSent,
     SettlementOutcome,
     SettlementRefused,
     SettlementUnknown,
 )
-from centgate.payments.journal import Journal
-from centgate.payments.onchain_status import PaymentQuery
-from centgate.payments.payment_node import PaymentNode
-from centgate.payments.settle_reasons import ReasonCertainty, classify_reason
+from centgate.payments.facilitator.settle_reasons import ReasonCertainty, classify_reason
+from centgate.payments.journal import claims
+from centgate.payments.journal.journal import Journal
 
 Defect = Callable[[], Any]
 """Function that returns a context manager, inside of which the defect is active."""

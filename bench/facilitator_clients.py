@@ -28,7 +28,7 @@ from rich.table import Table
 from server_process import build_script_command, read_cpu_seconds, run_server
 from yarl import URL
 
-from centgate.payments.facilitator_http import FacilitatorPool
+from centgate.payments.facilitator.facilitator_http import FacilitatorPool
 
 CONCURRENCY = 16
 CALLS = 1500

@@ -30,9 +30,9 @@ from webhook_outboxes import ANSWER, TRANSACTION
 
 from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claim_values import RequestBinding
-from centgate.payments.journal import Journal
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.webhook_events import EventBuilder
 from centgate.payments.terms import build_terms
-from centgate.payments.webhook_events import EventBuilder
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
 

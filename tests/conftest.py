@@ -116,7 +116,7 @@ def no_public_nodes() -> Generator[None]:
     from centgate.providers import rpc
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("centgate.payments.nodes.PUBLIC_NODES", {})
+        patch.setattr("centgate.payments.chain.nodes.PUBLIC_NODES", {})
         patch.setattr(rpc, "PUBLIC_NODES", dict.fromkeys(rpc.PUBLIC_NODES, ("http://127.0.0.1:9",)))
         yield
 

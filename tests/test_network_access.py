@@ -14,7 +14,7 @@ CONNECTING = {"open_connection", "create_connection", "open_unix_connection", "u
 ALLOWED = {
     "web/fetch": "fetches the pages that buyers name",
     "web/browser": "renders pages that buyers name, through a proxy with the same rules",
-    "payments/facilitator_http.py": "calls the facilitator",
+    "payments/facilitator/facilitator_http.py": "calls the facilitator",
     "server.py": "listens, and checks that it responds",
     "devchain": "runs a development chain on loopback",
     "cli": "runs the commands: demo, doctor and the buyer's",
@@ -60,7 +60,7 @@ def test_http_sessions_are_opened_once_per_trust_level(modules: dict[str, ast.Mo
         and node.func.attr == "ClientSession"
     }
 
-    assert opened_in == {"upstream.py", "payments/payment_node.py"}
+    assert opened_in == {"upstream.py", "payments/chain/payment_node.py"}
 
 
 def test_allowed_modules_exist() -> None:

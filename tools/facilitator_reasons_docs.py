@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from centgate.payments.settle_reasons import SETTLE_REASONS, SOURCES, ReasonCertainty
+from centgate.payments.facilitator.settle_reasons import SETTLE_REASONS, SOURCES, ReasonCertainty
 
 _INTRODUCTION = """# Reasons of facilitators
 

@@ -15,22 +15,22 @@ import orjson
 from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
 from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
-from centgate.payments.chain_client import ChainClients
+from centgate.payments.chain.chain_client import ChainClients
+from centgate.payments.chain.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
+from centgate.payments.chain.payment_node import ChainUnreachable
 from centgate.payments.claim_values import RequestBinding
-from centgate.payments.facilitator import (
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.facilitator.facilitator import (
     SettlementNotSent,
     SettlementOutcome,
     SettlementUnknown,
     interpret_response,
 )
-from centgate.payments.facilitators import Facilitators
+from centgate.payments.facilitator.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate
-from centgate.payments.journal import Journal
-from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
+from centgate.payments.journal.journal import Journal
 from centgate.payments.payer_policy import PayerPolicy
-from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
-from centgate.payments.store_factory import open_store
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings
 

@@ -32,7 +32,7 @@ from centgate.payments.authorization import Payment, PaymentKey
 if TYPE_CHECKING:
     from centgate.payments.claim_values import Claim
     from centgate.payments.gate import PaymentGate, PaymentHeaders
-    from centgate.payments.journal import Journal
+    from centgate.payments.journal.journal import Journal
     from centgate.settings import Settings
 
 MAX_KEYS = 100_000

@@ -37,12 +37,12 @@ from centgate.errors import (
 )
 from centgate.payments.authorization import SIGNATURE_REASON, Payment
 from centgate.payments.claim_values import Claim, RequestBinding, StoredAnswer
-from centgate.payments.claims import build_note
 from centgate.payments.gate import PaymentHeaders
-from centgate.payments.redemption import build_redeemed_payment
+from centgate.payments.journal.claims import build_note
 from centgate.payments.singleflight import interruption_error
 from centgate.payments.terms import encode_header
-from centgate.payments.wallet_payments import OwnPayment
+from centgate.payments.wallet.redemption import build_redeemed_payment
+from centgate.payments.wallet.wallet_payments import OwnPayment
 from centgate.request_body import is_probe, parse_request
 from centgate.runtime import Runtime
 from centgate.sandbox import WORK_KEYS

@@ -19,27 +19,27 @@ from centgate.catalog import all_providers, all_services
 from centgate.environment import PREFIX
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.lookups.phishing_refresh import PhishingListRefresher, open_list_upstream
-from centgate.payments.alerts import Alerts
 from centgate.payments.background import build_background_work
-from centgate.payments.extension_responses import DirectoryResponses
-from centgate.payments.facilitator import build_auth_headers
-from centgate.payments.facilitators import open_facilitators
+from centgate.payments.chain.payment_node import open_node_session
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.facilitator.extension_responses import DirectoryResponses
+from centgate.payments.facilitator.facilitator import build_auth_headers
+from centgate.payments.facilitator.facilitators import open_facilitators
 from centgate.payments.gate import PaymentGate
 from centgate.payments.heartbeat import keep_alive
-from centgate.payments.journal import Journal
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.read_model import JournalReader, LimitedReader
+from centgate.payments.journal.sign_in_nonces import SignInNonces
+from centgate.payments.journal.webhook_events import create_event_builder
 from centgate.payments.mpp.challenge import create_issuer
+from centgate.payments.notifications.alerts import Alerts
+from centgate.payments.notifications.webhook_sender import WebhookSender
 from centgate.payments.payee import check_payees
 from centgate.payments.payer_policy import PayerPolicy
-from centgate.payments.payment_node import open_node_session
-from centgate.payments.read_model import JournalReader, LimitedReader
 from centgate.payments.settlement import build_settler
-from centgate.payments.sign_in import SignInGate
-from centgate.payments.sign_in_nonces import SignInNonces
 from centgate.payments.singleflight import SingleFlight
-from centgate.payments.store_factory import open_store
 from centgate.payments.terms import build_terms
-from centgate.payments.webhook_events import create_event_builder
-from centgate.payments.webhook_sender import WebhookSender
+from centgate.payments.wallet.sign_in import SignInGate
 from centgate.phishing.store import ListFolder
 from centgate.provider import Provider
 from centgate.providers.phishinglist import PhishingList

@@ -13,9 +13,10 @@ import orjson
 
 from centgate.client.status_report import StatusWord
 from centgate.errors import CentgateError, InternalError, NoData, PageUnread, ProviderFailure
+from centgate.payments.database.store import Store
 from centgate.payments.heartbeat import run_repeatedly
-from centgate.payments.journal import Journal
-from centgate.payments.service_health import (
+from centgate.payments.journal.journal import Journal
+from centgate.payments.reports.service_health import (
     RETENTION,
     HealthCounts,
     HealthKey,
@@ -25,7 +26,6 @@ from centgate.payments.service_health import (
     merge_rows,
     store_counts,
 )
-from centgate.payments.store import Store
 from centgate.provider import Provider
 from centgate.service import AnyService
 from centgate.timestamps import format_unix_time

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 from centgate.console.formats import show_origin
 from centgate.console.overview import CHART_DAYS, TODAY_TTL
 from centgate.console.provider_metrics import MetricsHistory, MetricsReading, parse_metrics
-from centgate.payments.daily_totals import DAY_SECONDS
+from centgate.payments.reports.daily_totals import DAY_SECONDS
 from centgate.settings import ProviderSettings, Settings
 
 REAL = {"network": "eip155:8453", "asset": "0x" + "83" * 20}

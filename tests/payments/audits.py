@@ -16,11 +16,11 @@ from tampering_proxy import Interceptor, forward_to_node
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
-from centgate.payments.audit import Auditor, AuditResult, configured_recipients, find_range_by_time
-from centgate.payments.chain_client import ChainClient
+from centgate.payments.audit.audit import Auditor, AuditResult, configured_recipients, find_range_by_time
+from centgate.payments.chain.chain_client import ChainClient
+from centgate.payments.chain.nodes import NodeSet
+from centgate.payments.chain.payment_node import SPAN
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.nodes import NodeSet
-from centgate.payments.payment_node import SPAN
 from centgate.settings import Settings
 
 Payload = dict[str, Any]

@@ -21,9 +21,9 @@ from sqlalchemy import select
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
-from centgate.payments.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
-from centgate.payments.store_factory import open_store
-from centgate.payments.tables import payments
+from centgate.payments.database.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.database.tables import payments
 from centgate.settings import Settings
 
 STEPS = ("claimed", "settled", "produced", "delivered")

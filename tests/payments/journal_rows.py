@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import insert
 
-from centgate.payments.sql import BoundStatement, UnitOfWork, compile_statement
-from centgate.payments.store_factory import open_store
-from centgate.payments.tables import metadata
+from centgate.payments.database.sql import BoundStatement, UnitOfWork, compile_statement
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.database.tables import metadata
 
 NOW = 1_795_000_000.0
 RETENTION = 86_400.0

@@ -32,28 +32,28 @@ from centgate import pipeline
 from centgate.cache.response_cache import MemoryCache, ResponseCache
 from centgate.client_limits import Admission, ClientLimits
 from centgate.errors import CentgateError, PaymentRequired, ProviderError
-from centgate.payments import chain_client
 from centgate.payments.authorization import Payment
-from centgate.payments.chain_client import ChainClient as ChainClient
-from centgate.payments.chain_client import ChainClients
+from centgate.payments.chain import chain_client
+from centgate.payments.chain.chain_client import ChainClient as ChainClient
+from centgate.payments.chain.chain_client import ChainClients
+from centgate.payments.chain.nodes import NodeSet
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.facilitator import (
+from centgate.payments.database.sqlite import SqliteStore
+from centgate.payments.facilitator.facilitator import (
     NOT_SENT_STATUSES,
     RATE_LIMITED,
     FacilitatorClient,
     SettlementOutcome,
 )
-from centgate.payments.facilitators import Facilitators
+from centgate.payments.facilitator.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate, PaymentHeaders
-from centgate.payments.journal import Journal
-from centgate.payments.nodes import NodeSet
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.sign_in_nonces import SignInNonces
 from centgate.payments.payer_policy import PayerPolicy
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.settlement import Settler
-from centgate.payments.sign_in import SignInGate
-from centgate.payments.sign_in_nonces import SignInNonces
-from centgate.payments.sqlite import SqliteStore
 from centgate.payments.terms import build_terms
+from centgate.payments.wallet.sign_in import SignInGate
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request

@@ -12,20 +12,20 @@ from typing import Any, Literal
 from buyer import QUESTION, Buyer, encode_header
 from sqlalchemy import bindparam, insert, literal_column, update
 
-from centgate.payments import pruning, queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
-from centgate.payments.journal import Journal
-from centgate.payments.sql import (
+from centgate.payments.database.sql import (
     AFFECTED_ROW,
     BoundStatement,
     CompiledStatement,
     UnitOfWork,
     compile_statement,
 )
-from centgate.payments.store import Store
-from centgate.payments.store_factory import open_store
-from centgate.payments.tables import payments, workers
+from centgate.payments.database.store import Store
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.database.tables import payments, workers
+from centgate.payments.journal import pruning, queries
+from centgate.payments.journal.journal import Journal
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check

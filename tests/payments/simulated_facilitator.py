@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from simulated_chain import NETWORK, Authorization, Chain, Nonce
 
-from centgate.payments.settle_reasons import SETTLE_REASONS
+from centgate.payments.facilitator.settle_reasons import SETTLE_REASONS
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"
 UNKNOWN_HASH = "0x" + "ab" * 32

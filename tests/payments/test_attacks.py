@@ -26,10 +26,12 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
 from centgate.devchain.token import TOKEN_ADDRESS
-from centgate.payments import chain_client, journal, settlement
-from centgate.payments.migrations import build_alembic_config
+from centgate.payments import settlement
+from centgate.payments.chain import chain_client
+from centgate.payments.database.migrations import build_alembic_config
+from centgate.payments.database.sqlite import create_sqlite_engine
+from centgate.payments.journal import journal
 from centgate.payments.reconciler import reconcile_all
-from centgate.payments.sqlite import create_sqlite_engine
 from centgate.settings import ProviderSettings, Settings
 
 NONCE_USED = "invalid_exact_evm_nonce_already_used"

@@ -23,11 +23,11 @@ from seeded_journals import PATIENCE, encode_terms, open_journal_store, read_row
 from served_api import ApiProcess
 from webhook_outboxes import ORDER
 
-from centgate.payments import queries
 from centgate.payments.authorization import read_payment
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.journal import DatabaseClock, Journal
-from centgate.payments.sql import ResultRow
+from centgate.payments.database.sql import ResultRow
+from centgate.payments.journal import queries
+from centgate.payments.journal.journal import DatabaseClock, Journal
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

@@ -16,9 +16,9 @@ from served_api import run_api_process
 
 from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claim_values import RequestBinding
-from centgate.payments.journal import Journal
-from centgate.payments.store import Store
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store import Store
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.journal.journal import Journal
 from centgate.payments.terms import build_terms
 from centgate.payments.worker_id import LEASE_SECONDS, Worker
 from centgate.services.phishing_check import phishing_check

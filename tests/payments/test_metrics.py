@@ -39,7 +39,7 @@ from served_api import ApiProcess, disable_reconciler, run_api_process
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.metrics import definitions
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store_factory import open_store
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

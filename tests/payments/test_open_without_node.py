@@ -23,7 +23,7 @@ from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
 from centgate.devchain.devnet import DevChain
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
-from centgate.payments.queries import count_checked_payments
+from centgate.payments.journal.queries import count_checked_payments
 from centgate.payments.reconciler import reconcile_all
 from centgate.settings import ProviderSettings, Settings
 

@@ -29,8 +29,8 @@ from served_api import ServedApi, serve_api
 from centgate.client import Centgate, Wallet
 from centgate.client.errors import PaymentRefused
 from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.payments.facilitator.settle_reasons import SETTLE_REASONS
 from centgate.payments.payer_policy import PAYER_REFUSED_REASON, PayerFile, PayerPolicy
-from centgate.payments.settle_reasons import SETTLE_REASONS
 from centgate.payments.terms import build_terms
 from centgate.runtime import validate_startup
 from centgate.services.phishing_check import phishing_check

@@ -23,9 +23,9 @@ from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
 from centgate.cli.payments.serializers import EntryWriter
-from centgate.payments.console_actions import ConsoleAction, list_console_actions
-from centgate.payments.migrations import HEAD_REVISION
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.migrations import HEAD_REVISION
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.reports.console_actions import ConsoleAction, list_console_actions
 from centgate.settings import Settings
 
 REFUND = "0x" + "F0" * 32
@@ -640,5 +640,5 @@ def test_list_imports_no_service_and_no_http_client(tmp_path: Path) -> None:
     )
 
     imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
-    assert "centgate.payments.read_model" in imported
+    assert "centgate.payments.journal.read_model" in imported
     assert not imported & {"centgate.services", "centgate.service", "centgate.catalog", "aiohttp", "lxml"}

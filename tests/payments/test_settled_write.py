@@ -40,10 +40,10 @@ from centgate.catalog import all_services
 from centgate.errors import NoData, ProviderError
 from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
-from centgate.payments.journal import Journal
-from centgate.payments.queries import find_payment
-from centgate.payments.store import JournalUnavailable, Store, UnitFactory
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.queries import find_payment
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings
@@ -336,7 +336,7 @@ def locked(
     settings: Settings, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[LockedJournal]:
     """The lockable journal of the deployment."""
-    monkeypatch.setattr("centgate.payments.sqlite.BUSY_SECONDS", 0.3)
+    monkeypatch.setattr("centgate.payments.database.sqlite.BUSY_SECONDS", 0.3)
     file = settings.database_url.removeprefix("sqlite:///")
     with closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=9)) as one:
         yield LockedJournal(one, facilitator)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from settlement_outcomes_docs import CHAIN_STATES, REPLIES, find_outcomes, render_page
 
-from centgate.payments.onchain_status import OnchainPayment
+from centgate.payments.chain.onchain_status import OnchainPayment
 
 PAGE = Path(__file__).parents[2] / "docs" / "settlement-outcomes.md"
 

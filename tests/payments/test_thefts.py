@@ -16,7 +16,7 @@ from tampering_proxy import forward_to_node, start_proxy
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import TOKEN_ADDRESS
-from centgate.payments import chain_client
+from centgate.payments.chain import chain_client
 from centgate.settings import ProviderSettings, Settings
 
 Payload = dict[str, Any]

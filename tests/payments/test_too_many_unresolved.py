@@ -9,7 +9,7 @@ import pytest
 from buyer import Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, reply_with
 
-from centgate.payments import journal
+from centgate.payments.journal import journal
 
 pytestmark = pytest.mark.extended
 

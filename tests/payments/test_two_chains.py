@@ -26,8 +26,8 @@ from two_chains import FIRST, PAYEES, SECOND, TwoChains, open_two_chains, select
 
 from centgate.client import Allowed, AsyncCentgate, Caps, Ledger, TermsRefused, Wallet
 from centgate.devchain.accounts import BUYER_ACCOUNTS
-from centgate.payments.daily_totals import read_daily_totals
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.reports.daily_totals import read_daily_totals
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
 

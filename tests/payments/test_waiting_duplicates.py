@@ -12,7 +12,7 @@ from seeded_journals import encode_terms, open_journal_store
 from centgate.errors import PaymentRequired
 from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claim_values import RequestBinding
-from centgate.payments.journal import Journal
+from centgate.payments.journal.journal import Journal
 from centgate.payments.terms import build_terms
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check

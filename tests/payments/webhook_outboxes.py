@@ -12,15 +12,15 @@ import aiohttp
 from buyer import QUESTION, Buyer, encode_header
 from seeded_journals import encode_terms, open_journal_store
 
-from centgate.payments import webhook_outbox
 from centgate.payments.authorization import Payment, PaymentKey, read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
-from centgate.payments.journal import Journal
-from centgate.payments.store import Store
+from centgate.payments.database.store import Store
+from centgate.payments.journal import webhook_outbox
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.webhook_events import create_event_builder
+from centgate.payments.journal.webhook_outbox import OutboxEntry
+from centgate.payments.notifications.webhook_sender import WebhookSender
 from centgate.payments.terms import build_terms
-from centgate.payments.webhook_events import create_event_builder
-from centgate.payments.webhook_outbox import OutboxEntry
-from centgate.payments.webhook_sender import WebhookSender
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check
 from centgate.settings import Settings

@@ -12,7 +12,8 @@ from test_outages import TOKENS, Open, clock, safe_token_body, shop
 
 from centgate import service_status
 from centgate.client.catalog import parse_service
-from centgate.payments.service_health import (
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.reports.service_health import (
     HealthCounts,
     HealthKey,
     find_bucket,
@@ -21,7 +22,6 @@ from centgate.payments.service_health import (
     merge_rows,
     store_counts,
 )
-from centgate.payments.store_factory import open_store
 from centgate.website.api_snapshot import read_snapshot
 from centgate.website.files import build_files
 

@@ -31,12 +31,12 @@ from centgate.client.wallet_payments import (
 from centgate.client_limits import Admission
 from centgate.errors import InvalidRequest, Issue, NotFound, SignInRequired
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.claims import build_note
 from centgate.payments.gate import PaymentHeaders
+from centgate.payments.journal.claims import build_note
+from centgate.payments.journal.read_model import PaymentRecord, encode_cursor
 from centgate.payments.payment_key import PaymentKey
-from centgate.payments.read_model import PaymentRecord, encode_cursor
-from centgate.payments.sign_in import SignedIn, SignInRefused
-from centgate.payments.wallet_payments import (
+from centgate.payments.wallet.sign_in import SignedIn, SignInRefused
+from centgate.payments.wallet.wallet_payments import (
     OwnAnswer,
     OwnPayment,
     PagePlace,

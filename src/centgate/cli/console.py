@@ -46,7 +46,7 @@ def serve(
     from centgate.cli.migrate import check_database
     from centgate.console.server import open_console_listener, run_console
     from centgate.log import configure_logging
-    from centgate.payments.store import InvalidDatabaseUrl
+    from centgate.payments.database.store import InvalidDatabaseUrl
 
     settings = load_settings(console_host=host, console_port=port)
     configure_logging(settings.log_level)

@@ -176,8 +176,8 @@ def serve(
     from centgate.cli.server_settings import load_settings
     from centgate.cli.terminal import exit_with_error, print_message
     from centgate.log import configure_logging
-    from centgate.payments.store import InvalidDatabaseUrl
-    from centgate.payments.token_decimals import check_decimals
+    from centgate.payments.chain.token_decimals import check_decimals
+    from centgate.payments.database.store import InvalidDatabaseUrl
     from centgate.runtime import validate_startup
 
     settings = load_settings(host=host, port=port, workers=workers).with_fetched_lists()
@@ -363,7 +363,7 @@ def _log_nodes(settings: Settings) -> None:
     """Log the chain nodes that are asked about payments whose outcome the facilitator does not report."""
     import structlog
 
-    from centgate.payments.nodes import select_nodes
+    from centgate.payments.chain.nodes import select_nodes
 
     log = structlog.get_logger()
     for network in dict.fromkeys(each.network for each in settings.accepted_tokens):

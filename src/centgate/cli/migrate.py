@@ -26,8 +26,8 @@ def migrate(
     """Update the schema of the database of CENTGATE_DATABASE_URL.
 
     docs/operating.md says which servers may run meanwhile."""
-    from centgate.payments.migrations import HEAD_REVISION
-    from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+    from centgate.payments.database.migrations import HEAD_REVISION
+    from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable
 
     settings = load_settings()
     try:
@@ -53,7 +53,7 @@ def check_database(settings: Settings) -> None:
 
     Raises ValueError for permanent problems: a schema of another version, an invalid URL.
     """
-    from centgate.payments.store import JournalUnavailable
+    from centgate.payments.database.store import JournalUnavailable
 
     try:
         asyncio.run(_check_schema(settings))
@@ -64,7 +64,7 @@ def check_database(settings: Settings) -> None:
 
 
 async def _run_migration(settings: Settings) -> str | None:
-    from centgate.payments.store_factory import open_store
+    from centgate.payments.database.store_factory import open_store
 
     store = open_store(settings.database_url)
     try:
@@ -74,8 +74,8 @@ async def _run_migration(settings: Settings) -> str | None:
 
 
 async def _check_schema(settings: Settings) -> None:
-    from centgate.payments.readonly import sqlite_path
-    from centgate.payments.store_factory import open_store
+    from centgate.payments.database.store_factory import open_store
+    from centgate.payments.journal.readonly import sqlite_path
 
     url = settings.database_url
     if url.startswith("sqlite:") and not (folder := sqlite_path(url).parent).is_dir():

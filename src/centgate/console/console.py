@@ -16,11 +16,11 @@ from centgate.client_address import ClientAddressReader
 from centgate.client_limits import TokenBuckets
 from centgate.console.provider_metrics import MetricsHistory
 from centgate.console.sessions import OneTimeLink, SessionStore, VisitorTokens
-from centgate.payments.console_actions import ConsoleActionName, record_console_action
-from centgate.payments.descriptions import ViewSettings, create_view
-from centgate.payments.process_queries import read_time
-from centgate.payments.read_model import LimitedReader
-from centgate.payments.store import Store, UnitFactory
+from centgate.payments.database.store import Store, UnitFactory
+from centgate.payments.journal.descriptions import ViewSettings, create_view
+from centgate.payments.journal.process_queries import read_time
+from centgate.payments.journal.read_model import LimitedReader
+from centgate.payments.reports.console_actions import ConsoleActionName, record_console_action
 from centgate.settings import Settings
 
 T = TypeVar("T")

@@ -21,8 +21,8 @@ from centgate.console.pages import (
 )
 from centgate.console.passwords import is_password_correct
 from centgate.console.sessions import COOKIE, MAX_SECONDS, VISITOR_COOKIE, ConsoleSession
-from centgate.payments.console_actions import ConsoleActionName
-from centgate.payments.store import JournalUnavailable
+from centgate.payments.database.store import JournalUnavailable
+from centgate.payments.reports.console_actions import ConsoleActionName
 
 _ALL = "all"
 

@@ -20,7 +20,7 @@ from centgate.console.formats import HIDDEN, show_origin
 from centgate.console.pages import read_last_id, redirect, render
 from centgate.console.sessions import ConsoleSession
 from centgate.environment import PREFIX
-from centgate.payments.console_actions import list_console_actions
+from centgate.payments.reports.console_actions import list_console_actions
 from centgate.provider_settings import PROVIDER_FIELDS
 from centgate.settings import GROUPED_FIELDS, Settings, SettingSource, find_setting_source, price_variable
 

@@ -16,9 +16,9 @@ from centgate.console.console import Console
 from centgate.console.formats import format_cents, format_day
 from centgate.console.pages import render
 from centgate.console.sessions import ConsoleSession
-from centgate.payments.daily_totals import DAY_SECONDS
-from centgate.payments.queries import CheckedPayments, count_checked_payments
-from centgate.payments.revenue import (
+from centgate.payments.journal.queries import CheckedPayments, count_checked_payments
+from centgate.payments.reports.daily_totals import DAY_SECONDS
+from centgate.payments.reports.revenue import (
     ServiceDay,
     UnfinalMoney,
     read_service_days,

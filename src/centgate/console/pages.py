@@ -18,8 +18,8 @@ from starlette.responses import RedirectResponse, Response
 from centgate.console import formats
 from centgate.console.console import Console
 from centgate.console.sessions import COOKIE, ConsoleSession, is_same_token
-from centgate.payments.read_model import FOREVER, PaymentFilter
-from centgate.payments.store import JournalUnavailable
+from centgate.payments.database.store import JournalUnavailable
+from centgate.payments.journal.read_model import FOREVER, PaymentFilter
 from centgate.payments.time_format import parse_time
 
 MAX_FORM_BYTES = 16 << 10

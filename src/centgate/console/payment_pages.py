@@ -15,7 +15,8 @@ from centgate.console.console import Console
 from centgate.console.pages import parse_period, redirect, render
 from centgate.console.sessions import ConsoleSession
 from centgate.payments import reconciler
-from centgate.payments.descriptions import (
+from centgate.payments.audit.refund_check import RefundRecorder, describe_recorded_refund, find_hash_problem
+from centgate.payments.journal.descriptions import (
     ViewSettings,
     describe_next_step,
     describe_owed,
@@ -24,8 +25,8 @@ from centgate.payments.descriptions import (
     payment_reference,
     status_label,
 )
-from centgate.payments.queries import find_answer, find_events
-from centgate.payments.read_model import (
+from centgate.payments.journal.queries import find_answer, find_events
+from centgate.payments.journal.read_model import (
     FILTER_STATES,
     PaymentFilter,
     PaymentRecord,
@@ -34,7 +35,6 @@ from centgate.payments.read_model import (
     find_by_reference,
     list_newest,
 )
-from centgate.payments.refund_check import RefundRecorder, describe_recorded_refund, find_hash_problem
 
 PAGE_ROWS = 50
 """Payments per page."""

@@ -12,7 +12,7 @@ from centgate.console.app import create_console_app
 from centgate.console.console import Console, RunChecks
 from centgate.console.provider_metrics import MetricsHistory
 from centgate.environment import PREFIX
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store_factory import open_store
 from centgate.server import local_url, open_listener
 from centgate.settings import Settings
 

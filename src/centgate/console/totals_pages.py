@@ -13,10 +13,10 @@ from starlette.responses import Response
 from centgate.console.console import Console
 from centgate.console.pages import parse_period, render
 from centgate.console.sessions import ConsoleSession
-from centgate.payments.daily_totals import DailyTotals
-from centgate.payments.grouped_totals import GroupTotals, read_grouped_totals, sum_groups
-from centgate.payments.read_model import PaymentFilter
-from centgate.payments.totals_group import TOTALS_GROUPS, TotalsGroup
+from centgate.payments.journal.read_model import PaymentFilter
+from centgate.payments.reports.daily_totals import DailyTotals
+from centgate.payments.reports.grouped_totals import GroupTotals, read_grouped_totals, sum_groups
+from centgate.payments.reports.totals_group import TOTALS_GROUPS, TotalsGroup
 from centgate.signing.assets import TEST_NETWORKS
 
 DEFAULT_SINCE = "30d"

@@ -11,10 +11,11 @@ from starlette.responses import Response
 from centgate.console.console import Console
 from centgate.console.pages import read_last_id, redirect, render
 from centgate.console.sessions import ConsoleSession
-from centgate.payments import webhook_actions, webhook_outbox
-from centgate.payments.console_actions import ConsoleActionName
-from centgate.payments.webhook_outbox import OUTBOX_STATES, OutboxState
-from centgate.payments.webhook_receiver import create_receiver
+from centgate.payments.journal import webhook_outbox
+from centgate.payments.journal.webhook_outbox import OUTBOX_STATES, OutboxState
+from centgate.payments.notifications import webhook_actions
+from centgate.payments.notifications.webhook_receiver import create_receiver
+from centgate.payments.reports.console_actions import ConsoleActionName
 
 PAGE_ROWS = 50
 """Events per page."""

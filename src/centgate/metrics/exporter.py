@@ -37,7 +37,7 @@ from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
 from centgate.metrics.prometheus import PrometheusMeter
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.store_factory import open_store
 from centgate.settings import Settings
 
 PATH = "/metrics"

@@ -15,11 +15,9 @@ from sqlalchemy.sql.elements import ColumnElement
 from centgate.errors import CentgateError
 from centgate.metrics import definitions
 from centgate.metrics.families import create_gauge
-from centgate.payments.audit import FINDING_KINDS
-from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.process_queries import read_time
-from centgate.payments.queries import CheckedPayments, count_checked_payments
-from centgate.payments.sql import (
+from centgate.payments.audit.audit import FINDING_KINDS
+from centgate.payments.audit.audit_queries import LastAudit, find_last_audit
+from centgate.payments.database.sql import (
     BoundStatement,
     ResultRow,
     UnitOfWork,
@@ -27,9 +25,11 @@ from centgate.payments.sql import (
     now,
     seconds_ago,
 )
-from centgate.payments.store import Store
-from centgate.payments.tables import UNDELIVERED, is_state, payments
-from centgate.payments.webhook_outbox import OutboxSummary, summarize_outbox
+from centgate.payments.database.store import Store
+from centgate.payments.database.tables import UNDELIVERED, is_state, payments
+from centgate.payments.journal.process_queries import read_time
+from centgate.payments.journal.queries import CheckedPayments, count_checked_payments
+from centgate.payments.journal.webhook_outbox import OutboxSummary, summarize_outbox
 
 QUERY_TIMEOUT = 3.0
 """Timeout of the database query in seconds, less than Prometheus' scrape timeout."""

@@ -16,16 +16,16 @@ import aiohttp
 import structlog
 
 from centgate.errors import CentgateError
-from centgate.payments.alerts import Alerts
-from centgate.payments.daily_audit import DailyAudit
-from centgate.payments.facilitators import Facilitators
+from centgate.payments.audit.daily_audit import DailyAudit
+from centgate.payments.database.store import JournalUnavailable, Store
+from centgate.payments.facilitator.facilitators import Facilitators
 from centgate.payments.heartbeat import STOP_TIMEOUT, run_repeatedly
-from centgate.payments.journal import Journal
-from centgate.payments.pruning import PRUNE_BATCH
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.pruning import PRUNE_BATCH
+from centgate.payments.notifications.alerts import Alerts
+from centgate.payments.notifications.webhook_sender import WebhookSender
 from centgate.payments.reconciler import Reconciler
 from centgate.payments.settlement import build_settler
-from centgate.payments.store import JournalUnavailable, Store
-from centgate.payments.webhook_sender import WebhookSender
 from centgate.service import AnyService
 from centgate.settings import Settings
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from centgate.payments.authorization import Payment, PaymentKey
-from centgate.payments.tables import RowState
+from centgate.payments.database.tables import RowState
 from centgate.payments.worker_id import Worker
 
 

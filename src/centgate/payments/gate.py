@@ -20,8 +20,10 @@ from centgate.payments.authorization import (
     read_payment,
     signature_rejection,
 )
+from centgate.payments.chain.payment_node import ChainUnreachable
 from centgate.payments.claim_values import Claim, FacilitatorChoice
-from centgate.payments.facilitator import (
+from centgate.payments.database.store import JournalUnavailable
+from centgate.payments.facilitator.facilitator import (
     FACILITATOR_NAME,
     SettlementConfirmed,
     SettlementNotSent,
@@ -33,9 +35,7 @@ from centgate.payments.facilitator import (
 from centgate.payments.mpp.challenge import ChallengeIssuer
 from centgate.payments.mpp.credential import read_credential
 from centgate.payments.payer_policy import PayerPolicy
-from centgate.payments.payment_node import ChainUnreachable
 from centgate.payments.settlement import Settler
-from centgate.payments.store import JournalUnavailable
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 
 OVERLOAD_RETRY_AFTER = 60

@@ -10,8 +10,8 @@ from functools import partial
 import structlog
 
 from centgate.errors import CentgateError
-from centgate.payments.journal import Journal
-from centgate.payments.store import JournalUnavailable
+from centgate.payments.database.store import JournalUnavailable
+from centgate.payments.journal.journal import Journal
 from centgate.payments.worker_id import LEASE_SECONDS
 
 STOP_TIMEOUT = 2.0

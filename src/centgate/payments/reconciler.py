@@ -15,24 +15,24 @@ import structlog
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError
-from centgate.payments.chain_client import BACKGROUND_TIMEOUT
+from centgate.payments.chain.chain_client import BACKGROUND_TIMEOUT
+from centgate.payments.chain.payment_node import open_node_session
 from centgate.payments.claim_values import Claim
-from centgate.payments.claims import ClaimLost
-from centgate.payments.facilitator import (
+from centgate.payments.database.store_factory import open_store
+from centgate.payments.database.tables import RowState
+from centgate.payments.facilitator.facilitator import (
     SettlementNotSent,
     SettlementOutcome,
     SettlementRefused,
     SettlementUnknown,
 )
-from centgate.payments.facilitators import open_facilitators
+from centgate.payments.facilitator.facilitators import open_facilitators
 from centgate.payments.heartbeat import keep_alive
-from centgate.payments.journal import Journal
+from centgate.payments.journal.claims import ClaimLost
+from centgate.payments.journal.journal import Journal
+from centgate.payments.journal.queries import FIRST_RETRY
 from centgate.payments.payment_key import PaymentKey
-from centgate.payments.payment_node import open_node_session
-from centgate.payments.queries import FIRST_RETRY
 from centgate.payments.settlement import Settler, build_settler
-from centgate.payments.store_factory import open_store
-from centgate.payments.tables import RowState
 from centgate.settings import Settings
 
 BATCH_SIZE = 20

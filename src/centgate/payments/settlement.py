@@ -19,9 +19,12 @@ import structlog
 
 from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import EXPIRED_REASON, Payment, rebuild_payment, terms_when_signed
-from centgate.payments.chain_client import TIMEOUT, ChainClients
+from centgate.payments.chain.chain_client import TIMEOUT, ChainClients
+from centgate.payments.chain.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
+from centgate.payments.chain.payment_node import ChainUnreachable
 from centgate.payments.claim_values import Claim
-from centgate.payments.facilitator import (
+from centgate.payments.database.tables import OpenCause
+from centgate.payments.facilitator.facilitator import (
     REVERTED,
     SettlementConfirmed,
     SettlementNotSent,
@@ -30,11 +33,8 @@ from centgate.payments.facilitator import (
     SettlementUnknown,
     build_settle_response,
 )
-from centgate.payments.facilitators import Facilitators, SettlementClient
-from centgate.payments.journal import Journal
-from centgate.payments.onchain_status import OnchainPayment, OnchainStatus, PaymentQuery
-from centgate.payments.payment_node import ChainUnreachable
-from centgate.payments.tables import OpenCause
+from centgate.payments.facilitator.facilitators import Facilitators, SettlementClient
+from centgate.payments.journal.journal import Journal
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings

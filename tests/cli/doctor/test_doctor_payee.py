@@ -28,7 +28,7 @@ from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.node import check_nodes
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
 from centgate.devchain.devnet import DevChain
-from centgate.payments.nodes import NodeSet
+from centgate.payments.chain.nodes import NodeSet
 from centgate.settings import Settings
 from centgate.signing.assets import USDC
 

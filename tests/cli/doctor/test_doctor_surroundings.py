@@ -41,8 +41,8 @@ from centgate.cli.doctor.context import display_origin
 from centgate.cli.doctor.storage import EPHEMERAL_FILESYSTEMS, find_filesystem_type
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.http_server import serve_app
-from centgate.payments.migrations import HEAD_REVISION
-from centgate.payments.store_factory import open_store
+from centgate.payments.database.migrations import HEAD_REVISION
+from centgate.payments.database.store_factory import open_store
 from centgate.phishing.store import FetchState, ListFolder
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings

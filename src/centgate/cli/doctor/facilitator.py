@@ -15,7 +15,7 @@ from centgate.cli.doctor.context import (
     is_unencrypted,
 )
 from centgate.environment import PREFIX
-from centgate.payments.facilitator import build_auth_headers
+from centgate.payments.facilitator.facilitator import build_auth_headers
 from centgate.payments.terms import SCHEME, X402_VERSION
 from centgate.settings import FacilitatorAccount
 

@@ -8,16 +8,16 @@ from typing import TypeVar
 
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
-from centgate.payments.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
-from centgate.payments.audit_queries import LastAudit, find_last_audit
-from centgate.payments.migrations import SchemaMismatch
-from centgate.payments.nodes import select_nodes
-from centgate.payments.queries import CheckedPayments, count_checked_payments
-from centgate.payments.readonly import describe_error, open_readonly
-from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
+from centgate.payments.audit.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
+from centgate.payments.audit.audit_queries import LastAudit, find_last_audit
+from centgate.payments.chain.nodes import select_nodes
+from centgate.payments.database.migrations import SchemaMismatch
+from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
+from centgate.payments.journal.queries import CheckedPayments, count_checked_payments
+from centgate.payments.journal.readonly import describe_error, open_readonly
+from centgate.payments.notifications.webhook_actions import WebhookStatus, read_status, send_ping
+from centgate.payments.notifications.webhook_receiver import create_receiver
 from centgate.payments.time_format import format_age, format_iso
-from centgate.payments.webhook_actions import WebhookStatus, read_status, send_ping
-from centgate.payments.webhook_receiver import create_receiver
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
-from centgate.payments.nodes import NodeSet, select_nodes
-from centgate.payments.payment_node import CONFIRMATIONS, SPAN
-from centgate.payments.transfer_events import AUTHORIZATION_USED
+from centgate.payments.chain.nodes import NodeSet, select_nodes
+from centgate.payments.chain.payment_node import CONFIRMATIONS, SPAN
+from centgate.payments.chain.transfer_events import AUTHORIZATION_USED
 from centgate.providers.jsonrpc.client import RpcNode
 
 OLD_BLOCK_SECONDS, STALLED_BLOCK_SECONDS = 60, 300

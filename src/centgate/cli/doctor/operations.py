@@ -165,7 +165,7 @@ async def check_alert_webhook(deployment: DoctorContext) -> Finding:
 
 
 def _test_alert(settings: Settings) -> dict[str, Any]:
-    """Build a test alert with the fields of every alert (`payments/alerts.py`), of kind `test`."""
+    """Build an alert of kind `test` with the fields of every alert (`payments/notifications/alerts.py`)."""
     sentence = "a test alert of `centgate doctor`, nothing is wrong"
     return {
         "kind": "test",

@@ -19,8 +19,8 @@ from typing import Any
 
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
-from centgate.payments.migrations import HEAD_REVISION
-from centgate.payments.store import InvalidDatabaseUrl
+from centgate.payments.database.migrations import HEAD_REVISION
+from centgate.payments.database.store import InvalidDatabaseUrl
 from centgate.settings import Settings
 
 CONNECT_SECONDS = 5
@@ -55,7 +55,7 @@ async def read_database_skew(deployment: DoctorContext) -> float | None:
     url = deployment.settings.database_url
     if url.startswith("sqlite:"):
         return None
-    from centgate.payments.postgresql import connect
+    from centgate.payments.database.postgresql import connect
 
     connection = await connect(url)
     try:
@@ -69,7 +69,7 @@ async def read_database_skew(deployment: DoctorContext) -> float | None:
 async def _check_postgresql(deployment: DoctorContext) -> Finding:
     import asyncpg
 
-    from centgate.payments.postgresql import connect
+    from centgate.payments.database.postgresql import connect
 
     try:
         connection = await connect(deployment.settings.database_url)
@@ -131,7 +131,7 @@ async def _is_statement_lost(url: str) -> bool:
     """Return True if a statement is unknown after the server process that prepared it is in other use."""
     import asyncpg
 
-    from centgate.payments.postgresql import connect
+    from centgate.payments.database.postgresql import connect
 
     first, other = [await connect(url) for _ in range(2)]
     try:

@@ -20,8 +20,8 @@ from centgate.cli.payments.context import (
 from centgate.cli.payments.render import NETWORK_WIDTH, shorten_name
 from centgate.cli.payments.serializers import format_dollars_cell
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
-from centgate.payments import audit_queries
-from centgate.payments.audit import (
+from centgate.payments.audit import audit_queries
+from centgate.payments.audit.audit import (
     FINDING_ADVICE,
     FINDING_KINDS,
     FINDING_MEANINGS,
@@ -34,13 +34,13 @@ from centgate.payments.audit import (
     find_range_by_time,
     save_audit_position,
 )
-from centgate.payments.audit_queries import AuditPosition, Recipient
-from centgate.payments.chain_client import ChainClient, ChainClients
-from centgate.payments.descriptions import format_dollars
-from centgate.payments.nodes import select_nodes
-from centgate.payments.payment_node import ChainUnreachable, open_node_session
-from centgate.payments.read_model import FOREVER
-from centgate.payments.store import Store
+from centgate.payments.audit.audit_queries import AuditPosition, Recipient
+from centgate.payments.chain.chain_client import ChainClient, ChainClients
+from centgate.payments.chain.nodes import select_nodes
+from centgate.payments.chain.payment_node import ChainUnreachable, open_node_session
+from centgate.payments.database.store import Store
+from centgate.payments.journal.descriptions import format_dollars
+from centgate.payments.journal.read_model import FOREVER
 from centgate.payments.time_format import format_iso, parse_time
 from centgate.settings import Settings
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from centgate.cli.payments.context import ExitCode
 from centgate.cli.server_settings import load_settings
 from centgate.cli.terminal import print_message
-from centgate.payments.backup import BackupFailed, back_up_sqlite
+from centgate.payments.database.backup import BackupFailed, back_up_sqlite
 
 
 def write_backup(file: Path) -> ExitCode:

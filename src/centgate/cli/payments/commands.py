@@ -21,7 +21,7 @@ from centgate.cli.payments.export_columns import (
     REFUND_COLUMNS,
     totals_columns,
 )
-from centgate.payments.totals_group import TotalsGroup
+from centgate.payments.reports.totals_group import TotalsGroup
 
 app = typer.Typer(
     name="payments",

@@ -16,12 +16,12 @@ from rich.table import Table
 from centgate.cli.server_settings import load_settings
 from centgate.cli.terminal import create_console, discard_stdout, print_message
 from centgate.log import configure_logging
-from centgate.payments.console_actions import ConsoleActionName, record_console_action
-from centgate.payments.descriptions import ViewSettings, create_view
-from centgate.payments.migrations import SchemaMismatch
-from centgate.payments.process_queries import read_time
-from centgate.payments.readonly import ReadOnlyJournal, describe_error, open_readonly
-from centgate.payments.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.database.migrations import SchemaMismatch
+from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.journal.descriptions import ViewSettings, create_view
+from centgate.payments.journal.process_queries import read_time
+from centgate.payments.journal.readonly import ReadOnlyJournal, describe_error, open_readonly
+from centgate.payments.reports.console_actions import ConsoleActionName, record_console_action
 from centgate.settings import Settings
 
 ExitCode = Literal[0, 1, 2, 130]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from centgate.payments.totals_group import TotalsGroup
+from centgate.payments.reports.totals_group import TotalsGroup
 
 PAYMENT_COLUMNS: Mapping[str, str] = {
     "time": "when the payment was presented",

@@ -31,11 +31,10 @@ from centgate.cli.payments.serializers import (
     totals_entry,
 )
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
-from centgate.payments.daily_totals import read_daily_totals, sum_totals
-from centgate.payments.descriptions import describe_next_step, describe_owed, list_events
-from centgate.payments.grouped_totals import read_grouped_totals, sum_groups
-from centgate.payments.queries import find_answer, find_events
-from centgate.payments.read_model import (
+from centgate.payments.database.sql import ResultRow
+from centgate.payments.journal.descriptions import describe_next_step, describe_owed, list_events
+from centgate.payments.journal.queries import find_answer, find_events
+from centgate.payments.journal.read_model import (
     FILTER_STATES,
     FOREVER,
     PaymentFilter,
@@ -47,10 +46,11 @@ from centgate.payments.read_model import (
     iterate_payments,
     list_newest,
 )
-from centgate.payments.readonly import sqlite_path
-from centgate.payments.sql import ResultRow
+from centgate.payments.journal.readonly import sqlite_path
+from centgate.payments.reports.daily_totals import read_daily_totals, sum_totals
+from centgate.payments.reports.grouped_totals import read_grouped_totals, sum_groups
+from centgate.payments.reports.totals_group import TotalsGroup
 from centgate.payments.time_format import format_iso, parse_time
-from centgate.payments.totals_group import TotalsGroup
 from centgate.settings import Settings
 
 _ADDRESS = re.compile("0[xX][0-9a-fA-F]{40}")

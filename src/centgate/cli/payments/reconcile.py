@@ -16,7 +16,7 @@ from centgate.cli.payments.context import (
 )
 from centgate.cli.payments.serializers import payment_entry
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
-from centgate.payments.read_model import PaymentFilter, PaymentRecord, iterate_payments
+from centgate.payments.journal.read_model import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.provider_settings import ProviderSettings
 from centgate.settings import Settings
 

@@ -18,18 +18,23 @@ from centgate.cli.payments.context import (
 from centgate.cli.payments.export_columns import REFUND_COLUMNS
 from centgate.cli.payments.serializers import EntryWriter, refund_entry
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
-from centgate.payments.descriptions import (
+from centgate.payments.audit.refund_check import (
+    RefundRecorder,
+    describe_recorded_refund,
+    find_hash_problem,
+)
+from centgate.payments.journal.descriptions import (
     describe_matches,
     describe_refund,
     format_dollars,
     format_money,
     payment_reference,
 )
-from centgate.payments.read_model import PaymentFilter, PaymentRecord, find_by_reference, iterate_payments
-from centgate.payments.refund_check import (
-    RefundRecorder,
-    describe_recorded_refund,
-    find_hash_problem,
+from centgate.payments.journal.read_model import (
+    PaymentFilter,
+    PaymentRecord,
+    find_by_reference,
+    iterate_payments,
 )
 from centgate.signing.assets import is_test_network
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from centgate.cli.payments.serializers import daily_entry, format_dollars_cell, sum_entry, totals_entry
 from centgate.cli.terminal import escape_controls, render_status
-from centgate.payments.daily_totals import TOTAL_NAMES, DailyTotals
-from centgate.payments.descriptions import (
+from centgate.payments.database.sql import ResultRow
+from centgate.payments.journal.descriptions import (
     ViewSettings,
     describe_next_step,
     describe_owed,
@@ -20,12 +20,12 @@ from centgate.payments.descriptions import (
     payment_reference,
     status_label,
 )
-from centgate.payments.grouped_totals import GroupTotals
-from centgate.payments.read_model import PaymentRecord
-from centgate.payments.sql import ResultRow
+from centgate.payments.journal.read_model import PaymentRecord
+from centgate.payments.journal.webhook_outbox import OutboxEntry
+from centgate.payments.reports.daily_totals import TOTAL_NAMES, DailyTotals
+from centgate.payments.reports.grouped_totals import GroupTotals
+from centgate.payments.reports.totals_group import TotalsGroup
 from centgate.payments.time_format import format_age, format_iso
-from centgate.payments.totals_group import TotalsGroup
-from centgate.payments.webhook_outbox import OutboxEntry
 
 if TYPE_CHECKING:
     from centgate.payments.reconciler import ReconcileResult

@@ -14,12 +14,12 @@ from typing import Any, Literal, TextIO
 import orjson
 
 from centgate.files import replace_file
-from centgate.payments.daily_totals import DAY_SECONDS, DailyTotals
-from centgate.payments.descriptions import ViewSettings, format_dollars
-from centgate.payments.grouped_totals import GroupTotals
-from centgate.payments.read_model import PaymentRecord
+from centgate.payments.journal.descriptions import ViewSettings, format_dollars
+from centgate.payments.journal.read_model import PaymentRecord
+from centgate.payments.reports.daily_totals import DAY_SECONDS, DailyTotals
+from centgate.payments.reports.grouped_totals import GroupTotals
+from centgate.payments.reports.totals_group import TotalsGroup
 from centgate.payments.time_format import format_iso
-from centgate.payments.totals_group import TotalsGroup
 from centgate.signing.assets import is_test_network
 
 ExportEntry = dict[str, str | int | bool | None]

@@ -16,10 +16,11 @@ from centgate.cli.payments.context import (
     print_renderable,
 )
 from centgate.cli.terminal import print_json, print_message, text_line
-from centgate.payments import webhook_actions, webhook_outbox
+from centgate.payments.journal import webhook_outbox
+from centgate.payments.journal.webhook_outbox import OutboxEntry, OutboxState
+from centgate.payments.notifications import webhook_actions
+from centgate.payments.notifications.webhook_receiver import create_receiver
 from centgate.payments.time_format import format_age, format_iso
-from centgate.payments.webhook_outbox import OutboxEntry, OutboxState
-from centgate.payments.webhook_receiver import create_receiver
 
 NOT_SET = "no webhooks are sent: CENTGATE_WEBHOOK_URL and CENTGATE_WEBHOOK_SECRET are not set"
 
