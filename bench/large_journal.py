@@ -227,7 +227,7 @@ RESUBMISSION: ResubmissionData = {
     "version": "",
     "url": "",
 }
-TERMS = build_terms(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK))
+TERMS = build_terms(phishing_check, Settings(pay_to=PAY_TO, network=NETWORK)).first
 
 
 def create_payment() -> Payment:

@@ -151,7 +151,7 @@ def test_terms_have_an_entry_for_each_token() -> None:
         ("eip155:8453", BASE["payTo"].lower(), "10000"),
         ("eip155:137", POLYGON["payTo"], "10000"),
     ]
-    assert terms.requirements == terms.accepts[0]
+    assert terms.first.requirements == terms.accepts[0]
 
 
 def test_catalogue_names_each_token_and_first_network() -> None:

@@ -206,7 +206,7 @@ class _OutcomeRunner:
         self, reply: _FacilitatorReply, state: _ChainState, *, repeated: bool = False
     ) -> _DocumentedOutcome:
         payment = self._payment(next(self._nonces))
-        order = RequestBinding(self._terms.service.slug, "binding")
+        order = RequestBinding(self._terms.route.service.slug, "binding")
         if repeated:
             has_transaction = state.transaction == "reverted"
             earlier = (
@@ -224,7 +224,7 @@ class _OutcomeRunner:
     ) -> CentgateError | None:
         facilitator, chains = _ScriptedFacilitator(reply), _ScriptedChains(state)
         settler = Settler(
-            {self._terms.service.slug: self._terms},
+            {self._terms.route.service.slug: self._terms},
             self._journal,
             Facilitators([facilitator]),
             cast(ChainClients, chains),
@@ -237,7 +237,7 @@ class _OutcomeRunner:
         return None
 
     def _payment(self, number: int) -> Payment:
-        terms = self._terms
+        terms = self._terms.first
         key = PaymentKey(terms.network, terms.asset.address.lower(), "0x" + "33" * 20, f"0x{number:064x}")
         return Payment(
             key=key,

@@ -201,7 +201,7 @@ async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
             _crash_for_test(runtime, "settled")
             status, body = await run_service(runtime, paid, settlement["transaction"])  # 404, 429, 502, 504
             _crash_for_test(runtime, "produced")
-            receipt = encode_header(payment.terms.settle_response(settlement, body))
+            receipt = encode_header(payment.terms.route.settle_response(settlement, body))
             answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
             await runtime.journal.record_delivered(claim, answer)
             _crash_for_test(runtime, "delivered")

@@ -354,7 +354,7 @@ class Deployment:
 
     def header(self, authorization: Authorization, *, pay_to: str | None = None) -> str:
         """Return `PAYMENT-SIGNATURE`; `pay_to` is another recipient in the accepted terms."""
-        accepted = {**self.terms.requirements, "payTo": pay_to or self.terms.pay_to}
+        accepted = {**self.terms.first.requirements, "payTo": pay_to or self.terms.first.pay_to}
         fields = {
             "from": authorization.payer,
             "to": authorization.to,
@@ -365,7 +365,7 @@ class Deployment:
         }
         payload = {
             "x402Version": 2,
-            "resource": {"url": self.terms.url},
+            "resource": {"url": self.terms.route.url},
             "accepted": accepted,
             "payload": {"signature": authorization.signature, "authorization": fields},
         }

@@ -36,12 +36,14 @@ Payload = dict[str, Any]
 
 
 def raise_price(settings: Settings) -> RouteTerms:
-    return replace(build_terms(phishing_check, settings), amount=25_000)
+    terms = build_terms(phishing_check, settings)
+    return replace(terms, tokens=(replace(terms.first, amount=25_000),))
 
 
 def lower_version(settings: Settings) -> RouteTerms:
     terms = build_terms(phishing_check, settings)
-    return replace(terms, asset=replace(terms.asset, version="1"))
+    older = replace(terms.first, asset=replace(terms.first.asset, version="1"))
+    return replace(terms, tokens=(older,))
 
 
 def change_settings(**changes: Any) -> Callable[[Settings], RouteTerms]:
@@ -105,7 +107,7 @@ async def test_settled_on_earlier_terms_is_redeemed_with_its_receipt(
     assert (first.status_code, again.content) == (200, first.content)
     receipt = decode_header(first.headers["PAYMENT-RESPONSE"])
     assert receipt["success"] is True
-    assert (receipt["network"], receipt["amount"]) == (terms.network, str(terms.amount))
+    assert (receipt["network"], receipt["amount"]) == (terms.first.network, str(terms.first.amount))
     assert (receipt["transaction"], receipt["payer"]) == (HASH, buyer.address.lower())
     assert served_api.facilitator.settle_calls == calls
 
@@ -325,7 +327,7 @@ async def test_open_payment_of_earlier_address_is_submitted_again(
     """Its client echoed the discovery block, whose digest has the address."""
     terms = EARLIER["public address"](settings)
     payload = sign_on_terms(terms, buyer)
-    payload["extensions"] = {"bazaar": terms.listing}
+    payload["extensions"] = {"bazaar": terms.route.listing}
     await record_payment(settings, encode_header(payload), int(time.time()) - 60, terms=terms)
 
     await reconcile_all(settings)

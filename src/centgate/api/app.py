@@ -397,7 +397,7 @@ def _add_payment_terms(request: Request, error: PaymentRequired, headers: dict[s
     terms = gate.terms[request.state.notes["service"]]
     headers["PAYMENT-REQUIRED"] = terms.header_with_error(error.reason) if error.reason else terms.header
     if gate.issuer and gate.issuer.is_enabled:
-        headers["WWW-Authenticate"] = gate.issuer.issue(terms, runtime.journal.estimate_now())
+        headers["WWW-Authenticate"] = gate.issuer.issue(terms.first, runtime.journal.estimate_now())
     if error.settlement:
         headers["PAYMENT-RESPONSE"] = encode_header(error.settlement)
     return {"accepts": terms.accepts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from centgate.payments.mpp.challenge import INTENT, METHOD, build_charge_request
-from centgate.payments.terms import RouteTerms, build_terms
+from centgate.payments.terms import TokenTerms, build_terms
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -82,13 +82,13 @@ def build_payment_info(service: AnyService, settings: Settings, *, price: str) -
         "protocols": [{"x402": {}}],
     }
     if accepts_mpp(settings):
-        offer = _build_offer(build_terms(service, settings))
+        offer = _build_offer(build_terms(service, settings).first)
         info["protocols"].append({"mpp": {name: offer[name] for name in ("method", "intent", "currency")}})
         info["offers"] = [offer]
     return info
 
 
-def _build_offer(terms: RouteTerms) -> dict[str, str]:
+def _build_offer(terms: TokenTerms) -> dict[str, str]:
     request = build_charge_request(terms)
     return {
         "method": METHOD,

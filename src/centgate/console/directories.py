@@ -70,7 +70,7 @@ def read_offer(service: AnyService, settings: Settings, responses: Mapping[str, 
     offer: dict[str, Any] = orjson.loads(b64decode(header))
     return OfferRow(
         slug=service.slug,
-        url=terms.url,
+        url=terms.route.url,
         price=format_price(settings.price_of(service.slug)),
         header_bytes=len(header),
         responses=", ".join(f"{status}: {number}" for status, number in responses.items()) or None,

@@ -15,6 +15,12 @@ import msgspec
 import orjson
 
 from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
+from centgate.payments.idempotency_key import (
+    PAYMENT_IDENTIFIER,
+    parse_idempotency_key,
+    parse_payment_identifier,
+)
+from centgate.payments.paid_route import PaidRoute
 from centgate.payments.payload import (
     AcceptedTerms,
     ExactPayload,
@@ -23,14 +29,7 @@ from centgate.payments.payload import (
     parse_payload,
 )
 from centgate.payments.payment_key import PaymentKey
-from centgate.payments.terms import (
-    PAYMENT_IDENTIFIER,
-    SCHEME,
-    X402_VERSION,
-    RouteTerms,
-    parse_idempotency_key,
-    parse_payment_identifier,
-)
+from centgate.payments.terms import SCHEME, X402_VERSION, RouteTerms, TokenTerms
 from centgate.signing.assets import NETWORK_ID, USDC, Asset, is_test_network
 from centgate.signing.contract_signature import COUNTERFACTUAL_SUFFIX, unwrap_signature
 from centgate.signing.eip3009 import recover_signer, transfer_digest
@@ -77,7 +76,7 @@ class Payment:
     """A decoded payment, checked as far as possible without network or journal."""
 
     key: PaymentKey
-    terms: RouteTerms
+    terms: TokenTerms
     """The terms it was signed for: the current ones, or possible earlier ones if it has a `rejection`."""
     resubmission: ResubmissionData
     """The members from which every request to the facilitator is built."""
@@ -109,7 +108,7 @@ class PresentedPayment:
     """A signed transfer as a request presented it, before its checks."""
 
     payload: ExactPayload
-    terms: RouteTerms
+    terms: TokenTerms
     """The terms it was signed for, by its own statement."""
     mismatch: PaymentRequired | None
     """The error if these are not the route's current terms."""
@@ -179,11 +178,11 @@ def check_payment(
         signature_form=_signature_form(signature),
         signature_digest=sha256(signature).hexdigest(),
         identifier=None if presented.mismatch else identifier,
-        is_on_test_network=is_test_network(terms.network),
+        is_on_test_network=is_test_network(terms.first.network),
     )
 
 
-def rebuild_payment(key: PaymentKey, terms: RouteTerms, resubmission_json: str) -> Payment:
+def rebuild_payment(key: PaymentKey, terms: TokenTerms, resubmission_json: str) -> Payment:
     """Rebuild a payment as it was first submitted, from its stored members.
 
     `terms` are those it was signed for, `resubmission_json` is that of its `Payment`.
@@ -232,11 +231,11 @@ def build_settle_request(payment: Payment) -> bytes:
     }
     payload: dict[str, Any] = {
         "x402Version": X402_VERSION,
-        "resource": _resource_to_relay(resubmission, terms),
+        "resource": _resource_to_relay(resubmission, terms.route),
         "accepted": requirements,
         "payload": {"signature": resubmission["signature"], "authorization": authorization},
     }
-    if extensions := _extensions_to_relay(resubmission, terms):
+    if extensions := _extensions_to_relay(resubmission, terms.route):
         payload["extensions"] = extensions
     request = {"x402Version": X402_VERSION, "paymentPayload": payload, "paymentRequirements": requirements}
     return orjson.dumps(request)
@@ -246,40 +245,40 @@ class TermsChanged(Exception):
     """The discovery block of a route differs from the one that was relayed with a payment."""
 
 
-def _resource_to_relay(resubmission: ResubmissionData, terms: RouteTerms) -> dict[str, Any]:
+def _resource_to_relay(resubmission: ResubmissionData, route: PaidRoute) -> dict[str, Any]:
     """Return the resource to relay: in full if the buyer's client echoed the discovery block."""
     if "listing" not in resubmission:
         return {"url": resubmission["url"]}
-    if terms.url != resubmission["url"]:  # the public address was changed since
-        terms = replace(terms, url=resubmission["url"])
-    if resubmission["listing"] != terms.listing_digest:
+    if route.url != resubmission["url"]:  # the public address was changed since
+        route = replace(route, url=resubmission["url"])
+    if resubmission["listing"] != route.listing_digest:
         raise TermsChanged
-    return terms.resource
+    return route.resource
 
 
-def _extensions_to_relay(resubmission: ResubmissionData, terms: RouteTerms) -> dict[str, Any]:
+def _extensions_to_relay(resubmission: ResubmissionData, route: PaidRoute) -> dict[str, Any]:
     """Return the extensions to relay: the payment identifier, and the discovery block if it was echoed."""
     extensions: dict[str, Any] = {}
     if "identifier" in resubmission:
         extensions[PAYMENT_IDENTIFIER] = {"info": {"required": False, "id": resubmission["identifier"]}}
     if "listing" in resubmission:
-        extensions["bazaar"] = terms.listing
+        extensions["bazaar"] = route.listing
     return extensions
 
 
-def _parse_resubmission(signed: str, terms: RouteTerms) -> ResubmissionData:
+def _parse_resubmission(signed: str, terms: TokenTerms) -> ResubmissionData:
     """Parse `Payment.resubmission_json`; members that earlier versions did not store come from the terms."""
     missing = {
-        "window": terms.window,
+        "window": terms.route.window,
         "name": terms.asset.name,
         "version": terms.asset.version,
-        "url": terms.url,
+        "url": terms.route.url,
     }
     return cast(ResubmissionData, missing | orjson.loads(signed))
 
 
 def _build_resubmission(
-    exact_payload: ExactPayload, terms: RouteTerms, identifier: str | None, *, is_listed: bool
+    exact_payload: ExactPayload, terms: TokenTerms, identifier: str | None, *, is_listed: bool
 ) -> ResubmissionData:
     """Return the stored members of a payment; `is_listed` if the client echoed the discovery block."""
     authorization = exact_payload.authorization
@@ -287,13 +286,13 @@ def _build_resubmission(
         "signature": exact_payload.signature,
         "validAfter": authorization.valid_after,
         "validBefore": authorization.valid_before,
-        "window": terms.window,
+        "window": terms.route.window,
         "name": terms.asset.name,
         "version": terms.asset.version,
-        "url": terms.url,
+        "url": terms.route.url,
     }
     if is_listed:
-        resubmission["listing"] = terms.listing_digest
+        resubmission["listing"] = terms.route.listing_digest
     if identifier:
         resubmission["identifier"] = identifier
     return resubmission
@@ -331,7 +330,7 @@ def _window_problem(presented: PresentedPayment, now: float) -> PaymentRequired 
         return build_rejection("the payment has expired", reason)
     if presented.expires_at is not None and presented.expires_at <= now:
         return build_rejection("the challenge has expired: sign a new one", reason)
-    limit = presented.terms.window + MAX_EXTRA_WINDOW
+    limit = presented.terms.route.window + MAX_EXTRA_WINDOW
     if end > now + limit:
         return build_rejection(
             f"the payment is valid for more than {limit} seconds: sign one that ends earlier", reason
@@ -365,7 +364,7 @@ def _decode_header(header: str) -> PaymentPayload:
 
 def _find_signed_terms(
     payload: PaymentPayload, terms: RouteTerms
-) -> tuple[RouteTerms, PaymentRequired | None]:
+) -> tuple[TokenTerms, PaymentRequired | None]:
     """Return the terms that a payment was signed for, and the error if they are not current ones.
 
     Raises that error if they cannot be earlier ones either.
@@ -386,15 +385,15 @@ def _find_signed_terms(
     return earlier, matched
 
 
-def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> RouteTerms | PaymentRequired:
+def _match_terms(accepted: AcceptedTerms, terms: RouteTerms) -> TokenTerms | PaymentRequired:
     """Return the route's terms that a payment accepted, or the error if they are not among them."""
     if accepted.scheme != SCHEME:
         return build_rejection("only scheme exact is accepted", "unsupported_scheme")
-    option = terms.find_option(accepted.network, accepted.asset)
-    differing = _list_differences(accepted, option.requirements) if option else ["asset"]
-    if option and not differing:
-        return option
-    networks = list(dict.fromkeys(each.network for each in terms.options))
+    current = terms.find_token(accepted.network, accepted.asset)
+    differing = _list_differences(accepted, current.requirements) if current else ["asset"]
+    if current and not differing:
+        return current
+    networks = list(dict.fromkeys(each.network for each in terms.tokens))
     if accepted.network not in networks:
         return build_rejection(f"the payment must be on {' or '.join(networks)}", "network_mismatch")
     return build_rejection(
@@ -425,25 +424,19 @@ def _may_be_earlier_terms(accepted: AcceptedTerms, authorization: TransferAuthor
     )
 
 
-def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: str, amount: int) -> RouteTerms:
+def terms_when_signed(terms: RouteTerms, *, network: str, asset: str, pay_to: str, amount: int) -> TokenTerms:
     """Return a route's possible earlier terms; an unknown token has an empty name."""
-    current = terms.find_option(network, asset)
+    current = terms.find_token(network, asset)
     known_assets = (
         token
         for token in (current and current.asset, USDC.get(network))
         if token and token.address.lower() == asset.lower()
     )
-    return replace(
-        terms,
-        network=network,
-        asset=next(known_assets, Asset(asset, name="", version="")),
-        pay_to=pay_to,
-        amount=amount,
-        alternatives=(),
-    )
+    known_asset = next(known_assets, Asset(asset, name="", version=""))
+    return TokenTerms(terms.route, network, known_asset, pay_to, amount)
 
 
-def _require_matching_transfer(authorization: TransferAuthorization, terms: RouteTerms) -> None:
+def _require_matching_transfer(authorization: TransferAuthorization, terms: TokenTerms) -> None:
     """Raise PaymentRequired unless the signed transfer matches the terms."""
     if authorization.to.lower() != terms.pay_to.lower():
         raise build_rejection(
@@ -456,7 +449,7 @@ def _require_matching_transfer(authorization: TransferAuthorization, terms: Rout
         )
 
 
-def _recover_signer(authorization: TransferAuthorization, terms: RouteTerms, signature: bytes) -> str | None:
+def _recover_signer(authorization: TransferAuthorization, terms: TokenTerms, signature: bytes) -> str | None:
     """Recover the signer's address; None for a token whose EIP-712 domain is unknown."""
     if not terms.asset.name:
         return None

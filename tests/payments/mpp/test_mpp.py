@@ -328,7 +328,7 @@ def test_expired_challenge_is_refused_for_new_payment(
     settings = build_settings(tmp_path, stub.url, **MPP_SETTINGS, public_url="https://shop.example")
     shop, issuer = api(settings), create_issuer(settings)
     assert issuer is not None
-    old = parse_challenge(issuer.issue(build_terms(phishing_check, settings), time.time() - 200))
+    old = parse_challenge(issuer.issue(build_terms(phishing_check, settings).first, time.time() - 200))
     later = str(int(time.time()) + settings.payment_window)
     refused = pay_by_mpp(shop, encode_base64url(answer_challenge(buyer, old, validBefore=later)))
     assert read_reason(refused) == "invalid_exact_evm_payload_authorization_valid_before"

@@ -11,7 +11,7 @@ from centgate.catalog import all_services
 from centgate.cli.doctor.check import Finding, fail, ok, skip
 from centgate.cli.doctor.context import DoctorContext, HostUnreachable, TimedReply
 from centgate.payments.mpp.challenge import ChallengeIssuer, create_issuer
-from centgate.payments.terms import RouteTerms, build_terms
+from centgate.payments.paid_route import PaidRoute, build_paid_route
 
 UNREADABLE = "Payment e30"
 """An `Authorization` header that the server refuses as malformed."""
@@ -25,30 +25,30 @@ async def check_mpp(deployment: DoctorContext) -> Finding:
         return skip("CENTGATE_MPP_ENABLED is not set: only x402 is accepted")
     if not accepts_mpp(settings) or settings.public_url is None:
         return skip("CENTGATE_PUBLIC_URL or CENTGATE_PAY_TO is not set")
-    terms = build_terms(all_services()[0], settings)
-    body = orjson.dumps(terms.service.input_example)
+    route = build_paid_route(all_services()[0], settings)
+    body = orjson.dumps(route.service.input_example)
     headers = {"Content-Type": "application/json"}
     try:
-        unpaid_reply = await deployment.request(terms.url, method="POST")
+        unpaid_reply = await deployment.request(route.url, method="POST")
         paid_reply = await deployment.request(
-            terms.url, method="POST", headers={**headers, "Authorization": UNREADABLE}, body=body
+            route.url, method="POST", headers={**headers, "Authorization": UNREADABLE}, body=body
         )
     except HostUnreachable as why:
         return fail(f"{settings.public_url} does not respond: {why}", "see the check `public-url`")
     return (
-        _check_challenge(unpaid_reply, issuer, terms)
+        _check_challenge(unpaid_reply, issuer, route)
         or _check_authorization(paid_reply)
         or ok(f"challenges have the realm {issuer.realm}, and credentials reach the server")
     )
 
 
-def _check_challenge(reply: TimedReply, issuer: ChallengeIssuer, terms: RouteTerms) -> Finding | None:
+def _check_challenge(reply: TimedReply, issuer: ChallengeIssuer, route: PaidRoute) -> Finding | None:
     """Return the problem of the challenge in a 402, or None if this deployment's secret made it."""
     header = reply.headers.get("WWW-Authenticate", "")
     parameters: dict[str, str] = dict(re.findall(r'([a-z]+)="([^"]*)"', header))
     if reply.status != 402 or not header.startswith("Payment ") or "id" not in parameters:
         return fail(
-            f"the 402 of {terms.url} has no challenge in WWW-Authenticate",
+            f"the 402 of {route.url} has no challenge in WWW-Authenticate",
             "restart the servers with CENTGATE_MPP_ENABLED, and let the proxy pass this response header",
         )
     if parameters.get("realm") != issuer.realm:

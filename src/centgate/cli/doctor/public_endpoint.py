@@ -38,7 +38,7 @@ async def check_public_url(deployment: DoctorContext) -> Finding:
         if settings.pay_to is None:
             return ok(f"{url} responds")
         terms = _longest_terms(deployment)
-        reply = await deployment.request(terms.url, method="POST")
+        reply = await deployment.request(terms.route.url, method="POST")
     except HostUnreachable as why:
         return fail(
             f"{url} does not respond: {why}", "start the server; check its name, certificate and proxy"
@@ -80,7 +80,7 @@ def _compare_terms(terms: RouteTerms, reply: TimedReply) -> Finding | None:
     """Compare a 402 response with this deployment's terms. Returns the problem, or None."""
     if reply.status != 402:
         return fail(
-            f"an unpaid request to {terms.url} returns status {reply.status}, not 402",
+            f"an unpaid request to {terms.route.url} returns status {reply.status}, not 402",
             "check where CENTGATE_PUBLIC_URL points, and how the proxy handles POST",
         )
     header = reply.headers.get("PAYMENT-REQUIRED")
@@ -92,7 +92,7 @@ def _compare_terms(terms: RouteTerms, reply: TimedReply) -> Finding | None:
     offer = _decode_offer(header)
     if offer is None:
         return fail("PAYMENT-REQUIRED arrives truncated or changed", "allow headers of 8 KB at the proxy")
-    expected: dict[str, Any] = {"accepts": terms.accepts, "url": terms.url}
+    expected: dict[str, Any] = {"accepts": terms.accepts, "url": terms.route.url}
     actual: dict[str, Any] = {"accepts": offer.get("accepts"), "url": _resource_url(offer)}
     if actual != expected:
         return fail(
@@ -147,11 +147,11 @@ async def check_proxy(deployment: DoctorContext) -> Finding:
     unreadable = b64encode(b"x" * (len(terms.header) * 3 // 4)).decode()
     try:
         preflight_reply = await deployment.request(
-            terms.url, method="OPTIONS", headers=_preflight_headers(origin)
+            terms.route.url, method="OPTIONS", headers=_preflight_headers(origin)
         )
         headers = {"Origin": origin, "PAYMENT-SIGNATURE": unreadable, "Content-Type": "application/json"}
-        body = orjson.dumps(terms.service.input_example)
-        paid_reply = await deployment.request(terms.url, method="POST", headers=headers, body=body)
+        body = orjson.dumps(terms.route.service.input_example)
+        paid_reply = await deployment.request(terms.route.url, method="POST", headers=headers, body=body)
     except HostUnreachable as why:
         return fail(f"{url} does not respond: {why}", "see the check `public-url`")
     return (
@@ -208,7 +208,7 @@ async def check_header_size(deployment: DoctorContext) -> Finding:
     if deployment.settings.pay_to is None:
         return skip("CENTGATE_PAY_TO is not set: there are no terms")
     longest = _longest_terms(deployment)
-    size, path = len(longest.header), urlsplit(longest.url).path
+    size, path = len(longest.header), urlsplit(longest.route.url).path
     what = f"the longest PAYMENT-REQUIRED has {size:,} bytes ({path})"
     if SAFE_HEADER_BYTES < size <= MAX_HEADER_BYTES and await _arrives_complete(deployment, longest):
         return ok(f"{what}, and arrives complete")
@@ -223,7 +223,7 @@ async def _arrives_complete(deployment: DoctorContext, terms: RouteTerms) -> boo
     if deployment.settings.public_url is None:
         return False
     try:
-        reply = await deployment.request(terms.url, method="POST")
+        reply = await deployment.request(terms.route.url, method="POST")
     except HostUnreachable:
         return False
     return _decode_offer(reply.headers.get("PAYMENT-REQUIRED", "")) is not None

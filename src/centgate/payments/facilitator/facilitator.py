@@ -160,7 +160,7 @@ class FacilitatorClient:
             return SettlementUnknown("error", f"the facilitator {error}")
         except TimeoutError:
             return SettlementUnknown("timeout", "the facilitator did not respond in time")
-        self._directory.record(payment.terms.service.slug, response.extension_responses)
+        self._directory.record(payment.terms.route.service.slug, response.extension_responses)
         return interpret_response(payment, response.status, response.content)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from centgate.payments.mpp.base64url import encode_base64url, encode_json
-from centgate.payments.terms import RouteTerms
+from centgate.payments.terms import TokenTerms
 from centgate.settings import Settings
 from centgate.signing.evm import keccak, to_checksum_address
 from centgate.timestamps import format_unix_time
@@ -25,7 +25,7 @@ CREDENTIAL_TYPE = "authorization"
 """The accepted type of credential: an EIP-3009 authorization, as in x402's scheme `exact`."""
 
 
-def build_charge_request(terms: RouteTerms) -> dict[str, Any]:
+def build_charge_request(terms: TokenTerms) -> dict[str, Any]:
     """Build the request of a challenge: amount, token, payee and chain."""
     return {
         "amount": str(terms.amount),
@@ -59,14 +59,14 @@ class ChallengeIssuer:
     is_enabled: bool = True
     """False if the operator accepts no new payments by MPP: earlier ones are still recognised."""
 
-    def issue(self, terms: RouteTerms, now: float) -> str:
+    def issue(self, terms: TokenTerms, now: float) -> str:
         """Return a new challenge for a route, as the value of `WWW-Authenticate`; `now` is in seconds.
 
         It expires with the window of the terms. Each is unique, since the payment's nonce is made from it.
         """
         request = encode_json(build_charge_request(terms))
-        expires = format_unix_time(int(now) + terms.window)
-        opaque = encode_json({"nonce": secrets.token_urlsafe(16), "resource": terms.url})
+        expires = format_unix_time(int(now) + terms.route.window)
+        opaque = encode_json({"nonce": secrets.token_urlsafe(16), "resource": terms.route.url})
         challenge_id = self.compute_id(request, expires, opaque)
         return (
             f'Payment id="{challenge_id}", realm="{self.realm}", method="{METHOD}", intent="{INTENT}", '

@@ -31,7 +31,7 @@ from centgate.payments.payload import (
     Uint256,
     require_256_bits,
 )
-from centgate.payments.terms import RouteTerms
+from centgate.payments.terms import RouteTerms, TokenTerms
 
 SCHEME = "payment"
 """Name of the authentication scheme, in lower case: it is compared without case (RFC 9110, section 11.1)."""
@@ -119,7 +119,7 @@ def read_credential(
             "the credential's source is not the payer of its authorization", "invalid_payload"
         )
     signed_terms, is_current = _signed_terms(terms, request)
-    mismatch = _challenge_problem(content, issuer, resource=resource, url=terms.url)
+    mismatch = _challenge_problem(content, issuer, resource=resource, url=terms.route.url)
     if mismatch is None and not is_current:
         mismatch = build_rejection(
             "the challenge's terms are not this service's terms any more", "invalid_payment_requirements"
@@ -154,13 +154,14 @@ def _payer_did(request: _ChargeRequest, authorization: TransferAuthorization) ->
     return f"did:pkh:eip155:{request.method_details.chain_id}:{authorization.payer.lower()}"
 
 
-def _signed_terms(terms: RouteTerms, request: _ChargeRequest) -> tuple[RouteTerms, bool]:
+def _signed_terms(terms: RouteTerms, request: _ChargeRequest) -> tuple[TokenTerms, bool]:
     """Return the terms of a challenge, and True if they are the route's current ones."""
     network = f"eip155:{request.method_details.chain_id}"
     signed = (network, request.currency.lower(), request.recipient.lower(), request.amount)
-    current = (terms.network, terms.asset.address.lower(), terms.pay_to.lower(), str(terms.amount))
+    first = terms.first
+    current = (first.network, first.asset.address.lower(), first.pay_to.lower(), str(first.amount))
     if signed == current:
-        return terms, True
+        return first, True
     earlier = terms_when_signed(
         terms,
         network=network,

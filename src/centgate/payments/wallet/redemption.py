@@ -38,5 +38,5 @@ def build_redeemed_payment(own: OwnPayment, terms: RouteTerms) -> Payment:
         signature_form="key",
         signature_digest="",
         identifier=None,
-        is_on_test_network=is_test_network(terms.network),
+        is_on_test_network=is_test_network(terms.first.network),
     )
