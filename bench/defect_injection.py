@@ -24,7 +24,7 @@ from rich.table import Table
 from test_money_model import run_model
 
 from centgate.payments import authorization, settlement
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment
 from centgate.payments.chain import onchain_status
 from centgate.payments.chain.chain_client import ChainClient
 from centgate.payments.chain.onchain_status import PaymentQuery
@@ -40,6 +40,7 @@ from centgate.payments.facilitator.facilitator import (
 from centgate.payments.facilitator.settle_reasons import ReasonCertainty, classify_reason
 from centgate.payments.journal import claims
 from centgate.payments.journal.journal import Journal
+from centgate.payments.payment_key import PaymentKey
 
 Defect = Callable[[], Any]
 """Function that returns a context manager, inside of which the defect is active."""

@@ -17,10 +17,11 @@ from typing import Any
 import orjson
 from reference_server import serve_application
 
-from centgate.payments.authorization import PaymentKey, read_payment
+from centgate.payments.authorization import read_payment
 from centgate.payments.database.store import Store
 from centgate.payments.database.store_factory import open_store
 from centgate.payments.journal.queries import insert_payment, update_owned
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

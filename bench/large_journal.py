@@ -30,15 +30,17 @@ from databases import Postgres, postgres_server
 from rich.console import Console
 from rich.table import Table
 
-from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
+from centgate.payments.authorization import Payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.database.store import Store
 from centgate.payments.database.store_factory import open_store
 from centgate.payments.journal import pruning
 from centgate.payments.journal.journal import Journal
 from centgate.payments.journal.read_model import PaymentFilter
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.reports.grouped_totals import read_grouped_totals
 from centgate.payments.reports.totals_group import TotalsGroup
+from centgate.payments.settle_request import ResubmissionData
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import Settings

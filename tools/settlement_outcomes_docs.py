@@ -14,7 +14,7 @@ import orjson
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError, PaymentNote
-from centgate.payments.authorization import Payment, PaymentKey, ResubmissionData
+from centgate.payments.authorization import Payment
 from centgate.payments.chain.chain_client import ChainClients
 from centgate.payments.chain.onchain_status import OnchainPayment, OnchainStatus, TransactionStatus
 from centgate.payments.chain.payment_node import ChainUnreachable
@@ -30,6 +30,8 @@ from centgate.payments.facilitator.facilitators import Facilitators
 from centgate.payments.gate import PaymentGate
 from centgate.payments.journal.journal import Journal
 from centgate.payments.payer_policy import PayerPolicy
+from centgate.payments.payment_key import PaymentKey
+from centgate.payments.settle_request import ResubmissionData
 from centgate.payments.settlement import Settler
 from centgate.payments.terms import RouteTerms, build_terms
 from centgate.settings import Settings

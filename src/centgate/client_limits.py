@@ -27,7 +27,8 @@ from centgate.errors import (
     Refused,
 )
 from centgate.instrumentation import NULL_METER, LimitScope, Meter
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment
+from centgate.payments.payment_key import PaymentKey
 
 if TYPE_CHECKING:
     from centgate.payments.claim_values import Claim

@@ -12,7 +12,7 @@ import aiohttp
 from buyer import QUESTION, Buyer, encode_header
 from seeded_journals import encode_terms, open_journal_store
 
-from centgate.payments.authorization import Payment, PaymentKey, read_payment
+from centgate.payments.authorization import Payment, read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
 from centgate.payments.database.store import Store
 from centgate.payments.journal import webhook_outbox
@@ -20,6 +20,7 @@ from centgate.payments.journal.journal import Journal
 from centgate.payments.journal.webhook_events import create_event_builder
 from centgate.payments.journal.webhook_outbox import OutboxEntry
 from centgate.payments.notifications.webhook_sender import WebhookSender
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.terms import build_terms
 from centgate.pipeline import request_digest
 from centgate.services.phishing_check import PhishingCheckRequest, phishing_check

@@ -7,20 +7,18 @@ data.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal
 
 import msgspec
 import orjson
 
 from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
 from centgate.payments.idempotency_key import (
-    PAYMENT_IDENTIFIER,
     parse_idempotency_key,
     parse_payment_identifier,
 )
-from centgate.payments.paid_route import PaidRoute
 from centgate.payments.payload import (
     AcceptedTerms,
     ExactPayload,
@@ -29,11 +27,11 @@ from centgate.payments.payload import (
     parse_payload,
 )
 from centgate.payments.payment_key import PaymentKey
+from centgate.payments.settle_request import ResubmissionData, build_resubmission, parse_resubmission
 from centgate.payments.terms import SCHEME, X402_VERSION, RouteTerms, TokenTerms
 from centgate.signing.assets import NETWORK_ID, USDC, Asset, is_test_network
 from centgate.signing.contract_signature import COUNTERFACTUAL_SUFFIX, unwrap_signature
 from centgate.signing.eip3009 import recover_signer, transfer_digest
-from centgate.signing.evm import to_checksum_address
 
 MAX_HEADER = 16 * 1024
 """Maximum size of `PAYMENT-SIGNATURE` in bytes; an ordinary one has one to three thousand."""
@@ -51,24 +49,6 @@ SIGNATURE_REASON = "invalid_exact_evm_payload_signature"
 """x402's reason for a signature that is not the payer's."""
 SignatureForm = Literal["key", "contract", "counterfactual"]
 """Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
-
-
-class ResubmissionData(TypedDict):
-    """Parts of a payment besides key, recipient and amount, stored to submit it again byte for byte."""
-
-    signature: str
-    validAfter: str
-    validBefore: str
-    window: int
-    """`maxTimeoutSeconds` of the terms; the next two fields are the EIP-712 domain of their token."""
-    name: str
-    version: str
-    url: str
-    """The URL that was paid for."""
-    listing: NotRequired[str]
-    """Digest of the relayed discovery block, if the buyer's client echoed it."""
-    identifier: NotRequired[str]
-    """The relayed payment identifier, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +138,7 @@ def check_payment(
     except ValueError as error:  # not raised: a payment that is settled must not be called unused
         key_problem = build_rejection(str(error), "invalid_payload")
     is_listed = "bazaar" in (presented.extensions or {})
-    resubmission = _build_resubmission(
+    resubmission = build_resubmission(
         presented.payload, signed_terms, payload_identifier, is_listed=is_listed
     )
     return Payment(
@@ -187,7 +167,7 @@ def rebuild_payment(key: PaymentKey, terms: TokenTerms, resubmission_json: str) 
 
     `terms` are those it was signed for, `resubmission_json` is that of its `Payment`.
     """
-    resubmission = _parse_resubmission(resubmission_json, terms)
+    resubmission = parse_resubmission(resubmission_json, terms)
     signature = bytes.fromhex(resubmission["signature"][2:])
     return Payment(
         key=key,
@@ -202,100 +182,6 @@ def rebuild_payment(key: PaymentKey, terms: TokenTerms, resubmission_json: str) 
         identifier=None,
         is_on_test_network=is_test_network(terms.network),
     )
-
-
-def build_settle_request(payment: Payment) -> bytes:
-    """Return the body of `POST /settle`: the same bytes for every submission of a payment.
-
-    Nothing is copied unchecked from the buyer: version, scheme, resource, terms and discovery block are the
-    server's own, authorization and signature were validated. Raises TermsChanged if the route's discovery
-    block has changed since the first submission.
-    """
-    key, terms, resubmission = payment.key, payment.terms, payment.resubmission
-    requirements = {
-        "scheme": SCHEME,
-        "network": key.network,
-        "asset": to_checksum_address(key.asset),
-        "amount": str(terms.amount),
-        "payTo": to_checksum_address(terms.pay_to.lower()),
-        "maxTimeoutSeconds": resubmission["window"],
-        "extra": {"name": resubmission["name"], "version": resubmission["version"], "paymentFlow": "upfront"},
-    }
-    authorization = {
-        "from": to_checksum_address(key.payer),
-        "to": requirements["payTo"],
-        "value": requirements["amount"],
-        "validAfter": resubmission["validAfter"],
-        "validBefore": resubmission["validBefore"],
-        "nonce": key.nonce,
-    }
-    payload: dict[str, Any] = {
-        "x402Version": X402_VERSION,
-        "resource": _resource_to_relay(resubmission, terms.route),
-        "accepted": requirements,
-        "payload": {"signature": resubmission["signature"], "authorization": authorization},
-    }
-    if extensions := _extensions_to_relay(resubmission, terms.route):
-        payload["extensions"] = extensions
-    request = {"x402Version": X402_VERSION, "paymentPayload": payload, "paymentRequirements": requirements}
-    return orjson.dumps(request)
-
-
-class TermsChanged(Exception):
-    """The discovery block of a route differs from the one that was relayed with a payment."""
-
-
-def _resource_to_relay(resubmission: ResubmissionData, route: PaidRoute) -> dict[str, Any]:
-    """Return the resource to relay: in full if the buyer's client echoed the discovery block."""
-    if "listing" not in resubmission:
-        return {"url": resubmission["url"]}
-    if route.url != resubmission["url"]:  # the public address was changed since
-        route = replace(route, url=resubmission["url"])
-    if resubmission["listing"] != route.listing_digest:
-        raise TermsChanged
-    return route.resource
-
-
-def _extensions_to_relay(resubmission: ResubmissionData, route: PaidRoute) -> dict[str, Any]:
-    """Return the extensions to relay: the payment identifier, and the discovery block if it was echoed."""
-    extensions: dict[str, Any] = {}
-    if "identifier" in resubmission:
-        extensions[PAYMENT_IDENTIFIER] = {"info": {"required": False, "id": resubmission["identifier"]}}
-    if "listing" in resubmission:
-        extensions["bazaar"] = route.listing
-    return extensions
-
-
-def _parse_resubmission(signed: str, terms: TokenTerms) -> ResubmissionData:
-    """Parse `Payment.resubmission_json`; members that earlier versions did not store come from the terms."""
-    missing = {
-        "window": terms.route.window,
-        "name": terms.asset.name,
-        "version": terms.asset.version,
-        "url": terms.route.url,
-    }
-    return cast(ResubmissionData, missing | orjson.loads(signed))
-
-
-def _build_resubmission(
-    exact_payload: ExactPayload, terms: TokenTerms, identifier: str | None, *, is_listed: bool
-) -> ResubmissionData:
-    """Return the stored members of a payment; `is_listed` if the client echoed the discovery block."""
-    authorization = exact_payload.authorization
-    resubmission: ResubmissionData = {
-        "signature": exact_payload.signature,
-        "validAfter": authorization.valid_after,
-        "validBefore": authorization.valid_before,
-        "window": terms.route.window,
-        "name": terms.asset.name,
-        "version": terms.asset.version,
-        "url": terms.route.url,
-    }
-    if is_listed:
-        resubmission["listing"] = terms.route.listing_digest
-    if identifier:
-        resubmission["identifier"] = identifier
-    return resubmission
 
 
 def _signature_form(signature: bytes) -> SignatureForm:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment
 from centgate.payments.database.tables import RowState
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.worker_id import Worker
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from centgate.errors import UNKNOWN_RESEND, InternalError, PaymentNote
-from centgate.payments.authorization import Payment, PaymentKey, signature_rejection
+from centgate.payments.authorization import Payment, signature_rejection
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
+from centgate.payments.payment_key import PaymentKey
 
 RETRY_AFTER = 5
 """Seconds after which a stopped server is likely to be running again."""

@@ -22,8 +22,8 @@ from facilitators import StubFacilitator, build_settings, refuse_with
 from seeded_journals import open_journal_store, read_row, record_payment
 
 from centgate.payments.audit.refunds import Refund, record_refund
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.journal import process_queries, queries
+from centgate.payments.payment_key import PaymentKey
 from centgate.settings import Settings
 
 HASH, REFUND = "0x" + "ab" * 32, "0x" + "f0" * 32

@@ -19,8 +19,9 @@ from tampering_proxy import Interceptor, forward_to_node, start_proxy
 
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.rpc_client import call_rpc
-from centgate.payments.authorization import build_settle_request, read_payment
+from centgate.payments.authorization import read_payment
 from centgate.payments.reconciler import ReconcileResult, reconcile_all
+from centgate.payments.settle_request import build_settle_request
 from centgate.payments.terms import build_terms
 from centgate.services.phishing_check import phishing_check
 from centgate.settings import ProviderSettings, Settings
@@ -80,7 +81,7 @@ def edit_result(devchain: DevChain, method: str, edit: Edit) -> Interceptor:
 def settle_payment(devchain: DevChain, settings: Settings, payload: Payload) -> None:
     """Settle a payment on the chain."""
     payment = read_payment(encode_header(payload), build_terms(phishing_check, settings), 0)
-    body = build_settle_request(payment)
+    body = build_settle_request(payment.key, payment.terms, payment.resubmission)
     answer = httpx.post(devchain.facilitator_url + "/settle", content=body, timeout=30, headers=JSON)
     assert answer.json()["success"]
 

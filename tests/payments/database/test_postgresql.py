@@ -9,9 +9,9 @@ from buyer import ApiFactory, Buyer, pay, sign_payment
 from facilitators import StubFacilitator
 from journal_rows import insert_rows, payment_row
 
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.database.store_factory import open_store
 from centgate.payments.journal.queries import insert_payment
+from centgate.payments.payment_key import PaymentKey
 from centgate.settings import Settings
 
 

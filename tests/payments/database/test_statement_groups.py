@@ -19,13 +19,13 @@ from journal_rows import payment_row
 from structlog.testing import capture_logs
 
 from centgate.instrumentation import NullMeter
-from centgate.payments.authorization import PaymentKey
 from centgate.payments.database import postgresql, statement_groups
 from centgate.payments.database.postgresql import PostgresStore
 from centgate.payments.database.sql import ResultRow, UnitOfWork
 from centgate.payments.database.statement_groups import GROUP_TIMEOUT, StatementGroups
 from centgate.payments.database.store import JournalUnavailable
 from centgate.payments.journal import process_queries, queries
+from centgate.payments.payment_key import PaymentKey
 
 pytestmark = pytest.mark.extended
 NOW = 1_800_000_000.0

@@ -15,11 +15,13 @@ from typing import Any, Literal, cast
 import orjson
 
 from centgate.errors import PaymentNote, PaymentRequired
-from centgate.payments.authorization import Payment, PaymentKey, TermsChanged, build_settle_request
+from centgate.payments.authorization import Payment
 from centgate.payments.database.tables import OpenCause
 from centgate.payments.facilitator.extension_responses import DirectoryResponses
 from centgate.payments.facilitator.facilitator_http import FacilitatorPool, NoResponse, NotConnected
 from centgate.payments.facilitator.settle_reasons import classify_reason
+from centgate.payments.payment_key import PaymentKey
+from centgate.payments.settle_request import TermsChanged, build_settle_request
 from centgate.sanitize import clean_line
 from centgate.settings import FacilitatorAccount
 
@@ -145,7 +147,7 @@ class FacilitatorClient:
         `connect_timeout`: seconds for a connection, if that is less than the whole.
         """
         try:
-            body = build_settle_request(payment)
+            body = build_settle_request(payment.key, payment.terms, payment.resubmission)
         except TermsChanged:
             return SettlementUnknown("error", "the payment was submitted by another version of this server")
         headers = build_auth_headers(self._account, self._settle_url)

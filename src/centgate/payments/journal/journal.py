@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from centgate.errors import UNKNOWN_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
-from centgate.payments.authorization import Payment, PaymentKey
+from centgate.payments.authorization import Payment
 from centgate.payments.claim_values import (
     Claim,
     ClaimAttempt,
@@ -47,6 +47,7 @@ from centgate.payments.journal import (
 )
 from centgate.payments.journal.claims import ClaimLost, build_note
 from centgate.payments.journal.webhook_events import EventBuilder, EventPayment
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.shared_timer import SharedTimer
 from centgate.payments.worker_id import Worker, create_worker
 

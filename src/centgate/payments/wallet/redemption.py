@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from centgate.errors import PaymentNote, PaymentRequired
-from centgate.payments.authorization import Payment, ResubmissionData, terms_when_signed
+from centgate.payments.authorization import Payment, terms_when_signed
+from centgate.payments.settle_request import ResubmissionData
 from centgate.payments.terms import RouteTerms
 from centgate.payments.wallet.wallet_payments import OwnPayment
 from centgate.signing.assets import is_test_network
