@@ -28,6 +28,7 @@ from centgate.libdocs.archive.archives import (
     read_archive,
 )
 from centgate.libdocs.archive.file_selection import MAX_TEXT_LENGTH, MAX_UNDOCUMENTED
+from centgate.libdocs.parse.javascript import split_javascript
 from centgate.libdocs.registry.packages import Archive, ArchiveKind
 
 README = "quill-1.0/README.md"
@@ -189,6 +190,17 @@ def test_minified_code_is_skipped_under_any_name() -> None:
     assert list_paths(make_tar({"package/index.js": "x();" * 4000, "package/readme.md": "# Q"}), "npm") == [
         "readme.md"
     ]
+
+
+def test_inline_source_map_hides_no_code() -> None:
+    code = "/** Sends a request. */\nexport function send(url) {}\n"
+    source_map = "//# sourceMappingURL=data:application/json;base64," + "A" * 5_000
+    content = make_tar({"package/lib/send.js": f"{code}{source_map}\n".encode()})
+
+    (document,) = read_archive(content, describe_archive(content, "npm")).documents
+
+    assert document.text.rstrip() == code.rstrip()
+    assert [chunk.title for chunk in split_javascript(document)] == ["send"]
 
 
 def test_archive_with_wrong_digest_is_refused() -> None:

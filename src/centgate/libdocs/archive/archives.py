@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
+import re
 import stat
 import tarfile
 import zipfile
@@ -39,6 +40,7 @@ READ_SIZE = 64 * 1024
 GZIP_MAGIC = b"\x1f"
 Member: TypeAlias = tuple[str, bytes]
 PathFilter: TypeAlias = Callable[[str], bool]
+_INLINE_SOURCE_MAP = re.compile(r"^//[#@] sourceMappingURL=data:.*", re.MULTILINE)
 _ARCHIVE_ERRORS = (
     tarfile.TarError,
     zipfile.BadZipFile,
@@ -254,7 +256,10 @@ def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> Pac
     if inside and archive.kind != "repository" and PurePosixPath(below).stem.lower() == "readme":
         return None  # it introduces a dependency, not the requested library
     url = _page_url(archive, path, below)
-    return PackageDocument(inside + below, body.decode("utf-8-sig", "replace"), kind, url)
+    text = body.decode("utf-8-sig", "replace")
+    if kind in ("javascript", "typescript"):
+        text = _INLINE_SOURCE_MAP.sub("", text)  # longer than the code, it would look written by a machine
+    return PackageDocument(inside + below, text, kind, url)
 
 
 def _page_url(archive: Archive, path: str, below: str) -> str | None:
