@@ -16,8 +16,8 @@ from tampering_proxy import rpc_error
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.rpc import create_rpc_app
-from centgate.providers.jsonrpc.multicall import SELECTOR
-from centgate.providers.rpc import MULTICALL, ContractCall
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.jsonrpc.multicall import MULTICALL, SELECTOR
 
 Change = Callable[[ContractCall, bytes | None], bytes | None]
 """Returns the changed answer to a call for the true one; None for a call that failed."""

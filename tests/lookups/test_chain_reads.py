@@ -10,7 +10,8 @@ from facilitators import build_settings
 from lookups import proxycode
 from lookups.chain_world import World, encode_call
 
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 

@@ -27,7 +27,8 @@ from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence, 
 from centgate.lookups.trade_pools import identify_pools
 from centgate.provider import RequestTrace
 from centgate.providers.bytecode import BytecodeAnalyzer
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 from centgate.resources import open_resources
 from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings

@@ -42,7 +42,8 @@ from centgate.errors import (
     ProviderUnconfigured,
 )
 from centgate.provider import RequestTrace
-from centgate.providers.rpc import PUBLIC_NODES, ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import PUBLIC_NODES, Rpc
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
 
@@ -1137,7 +1138,7 @@ async def test_failed_node_is_moved_to_end_for_while(node: str, upstreams: FakeU
 async def test_failed_node_is_first_again_after_pause(
     node: str, upstreams: FakeUpstreams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("centgate.providers.jsonrpc.client.FAILURE_COOLDOWN", 0)
+    monkeypatch.setattr("centgate.providers.jsonrpc.node_pool.FAILURE_COOLDOWN", 0)
     first, second = start_proxy(upstreams, "first", node), start_proxy(upstreams, "second", node)
     upstreams.faults["first"] = "500"
 

@@ -20,7 +20,9 @@ from centgate.crypto.wallet.accounts import (
 )
 from centgate.fallback import attempt
 from centgate.lookups import erc20
-from centgate.providers.rpc import ContractCall, OnchainAccount, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.jsonrpc.results import OnchainAccount
+from centgate.providers.rpc import Rpc
 
 _Answers = Mapping[str, bytes | None]
 

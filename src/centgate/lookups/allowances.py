@@ -29,7 +29,8 @@ from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import allowance_call, decode_allowance
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
 
 MAX_TIMED_BLOCKS = 40

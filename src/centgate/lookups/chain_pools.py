@@ -33,7 +33,8 @@ from centgate.lookups.pool_candidates import (
 )
 from centgate.lookups.pool_states import TokenFacts, choose_pools, read_states
 from centgate.lookups.price_impact import quote_impacts
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 _POOL_TERMS = {"v3": "fee()", "slipstream": "tickSpacing()", "solidly": "stable()"}
 """Function of a pool that gives the term by which its factory finds it, by the kind of the exchange.

@@ -10,7 +10,7 @@ from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import MAX_FEED_AGE, MIN_FEED_AGE, PRICE_FEEDS, SEQUENCER_GRACE
 from centgate.lookups.erc20 import WORD, decode_word
 from centgate.provider import RequestTrace
-from centgate.providers.rpc import ContractCall
+from centgate.providers.jsonrpc.contract_calls import ContractCall
 
 
 def native_price_calls(chain_id: int) -> list[ContractCall]:

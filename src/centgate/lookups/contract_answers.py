@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from centgate.fallback import attempt
 from centgate.lookups.erc20 import decode_uint
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 T = TypeVar("T")
 

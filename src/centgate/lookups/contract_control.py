@@ -14,7 +14,8 @@ from centgate.crypto.contract.roles import RoleMembers, list_role_calls, parse_r
 from centgate.fallback import attempt
 from centgate.lookups.accounts import read_owner
 from centgate.lookups.contract_functions import ContractFunctions
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 MAX_ROLE_ACCOUNTS = 8
 """Members of roles whose kind is read, of all roles together."""

@@ -18,7 +18,8 @@ from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 from centgate.providers.sourcify import Sourcify
 
 P = ParamSpec("P")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from centgate.providers.rpc import ContractCall
+from centgate.providers.jsonrpc.contract_calls import ContractCall
 
 WORD = 32
 """Bytes of a word of the ABI."""

@@ -11,7 +11,8 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.fallback import attempt
 from centgate.providers.etherscan import Etherscan
-from centgate.providers.rpc import BlockHeader, Rpc
+from centgate.providers.jsonrpc.results import BlockHeader
+from centgate.providers.rpc import Rpc
 
 BLOCK_SECONDS: Mapping[int, float] = {1: 12, 8453: 2, 10: 2, 137: 2, 56: 0.45, 42161: 0.25}
 """Approximate time between blocks. Other chains are read from their first block."""

@@ -20,7 +20,7 @@ from centgate.crypto.approvals.reported import (
 from centgate.crypto.event_logs import EventLog
 from centgate.lookups import erc20
 from centgate.lookups.log_history import LogReader
-from centgate.providers.rpc import ContractCall
+from centgate.providers.jsonrpc.contract_calls import ContractCall
 
 APPROVAL_TOPIC = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
 """Approval(address indexed owner, address indexed token, address indexed spender, uint160, uint48)."""

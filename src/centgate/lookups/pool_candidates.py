@@ -13,7 +13,7 @@ from centgate.crypto.token.pool_math import is_possible_root
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, QuoteToken
 from centgate.lookups.contract_answers import parse_address
 from centgate.lookups.erc20 import decode_uint, encode_address, encode_uint
-from centgate.providers.rpc import ContractCall
+from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.signing.evm import keccak
 
 NATIVE_CURRENCY = ZERO_ADDRESS

@@ -19,7 +19,8 @@ from centgate.lookups.erc20 import (
     encode_uint,
 )
 from centgate.lookups.pool_candidates import FoundPool, parse_term
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 MAX_POOLS = 24
 """Pools with a contract of their own whose state is read; those of v4 are all in one."""

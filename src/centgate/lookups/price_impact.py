@@ -18,7 +18,8 @@ from centgate.fallback import attempt
 from centgate.lookups.contract_answers import confirm_answer, has_any_code
 from centgate.lookups.erc20 import WORD, decode_uint, encode_address, encode_uint
 from centgate.lookups.pool_candidates import NATIVE_CURRENCY, encode_v4_terms
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 IMPACT_USD = (100, 1_000, 10_000)
 """Sizes of the sales whose price impact is quoted, in US dollars."""

@@ -30,7 +30,8 @@ from centgate.fallback import attempt
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
 from centgate.providers.bytecode import BytecodeAnalyzer
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
 from centgate.lookups.contract_answers import parse_address
-from centgate.providers.rpc import ContractCall, Rpc
+from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.rpc import Rpc
 
 MAX_CANDIDATES = 8
 """Addresses that are asked whether they are pools of the token."""

@@ -3,48 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.coercion import from_unix_seconds, get_path
-from centgate.crypto.event_logs import (
-    EventLog,
-    EventLogs,
-    TopicFilter,
-    has_topics,
-    parse_event_log,
-    parse_hex_number,
-)
+from centgate.coercion import from_unix_seconds
+from centgate.crypto.event_logs import EventLogs, TopicFilter
 from centgate.crypto.token.trade_funding import trade_funding
-from centgate.crypto.trusted_contracts import trusted_contracts
-from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderTimeout, ProviderUnconfigured
+from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
-from centgate.providers.jsonrpc.client import (
-    CAPABILITY_TTL,
-    CallFailure,
-    CallFeatures,
-    NodePool,
-    RequestJoiner,
-    RpcNode,
-    RpcRequest,
-    run_concurrently,
+from centgate.providers.jsonrpc.access_lists import read_called_slots
+from centgate.providers.jsonrpc.client import CallFeatures, RpcNode, RpcRequest, run_concurrently
+from centgate.providers.jsonrpc.contract_calls import ContractCall, ContractCaller, build_contract_request
+from centgate.providers.jsonrpc.log_ranges import LogFilter, read_event_logs
+from centgate.providers.jsonrpc.node_pool import NodePool, RequestJoiner
+from centgate.providers.jsonrpc.results import (
+    BlockHeader,
+    OnchainAccount,
+    parse_block,
+    parse_bytes,
+    parse_number,
+    parse_padded,
+    parse_word,
 )
-from centgate.providers.jsonrpc.multicall import encode_aggregate, parse_aggregate
 from centgate.providers.jsonrpc.simulated_calls import (
     CallOutcome,
     SimulatedCall,
     build_call_request,
     can_run,
-    group_by_features,
+    group_calls,
     merge_features,
     parse_call_outcome,
-    read_call_features,
+    read_features_of_each,
 )
 from centgate.timestamps import format_timestamp
 from centgate.upstream import Upstream
@@ -63,45 +55,10 @@ PUBLIC_NODES = {
 }
 """Public nodes without a key, for chains whose `CENTGATE_RPC_<CHAINID>_URL` is not set."""
 
-MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
-"""Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
-MULTICALL_BATCH = 150
-"""Calls in one aggregate: gas and response size stay within the limits of public nodes."""
-LIST_SECONDS = 2.0
-"""Seconds for a node to list what a call touches; a slow one must not use up those of the trades."""
-MAX_RESULT_BYTES = 64 << 10
-"""Bytes of a call's result that are kept: a hostile contract may return megabytes."""
-_BundleResult = list[bytes | None] | Literal["no contract", "refused"]
 LATEST = "latest"
 _FIRST_SLOT = "0x" + "0" * 64
 MAX_BLOCK_AGE = timedelta(hours=1)
 """Age from which a node's latest block is named in a warning; the chains make one every few seconds."""
-LOGS_TIME_SHARE = 0.8
-"""Share of the deadline after which no more logs are requested; those read so far are returned."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContractCall:
-    """Read call to a contract: address and call data."""
-
-    to: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class BlockHeader:
-    number: int
-    timestamp: int
-    """Seconds since 1970."""
-
-
-@dataclass(frozen=True, slots=True)
-class OnchainAccount:
-    """State of an account: code, number of transactions sent, and 32 bytes of storage slot 0."""
-
-    code: bytes
-    transaction_count: int
-    first_slot: bytes
 
 
 class Rpc(Provider):
@@ -135,7 +92,7 @@ class Rpc(Provider):
             ]
             for chain, nodes in urls.items()
         }
-        self._no_multicall_chains: set[int] = set()
+        self._contract_caller = ContractCaller()
         self.joiner = RequestJoiner()
 
     def bind(self, trace: RequestTrace, skip_reason: str | None = None) -> Self:
@@ -154,19 +111,19 @@ class Rpc(Provider):
     async def contract_codes(self, chain_id: int, addresses: Sequence[str]) -> list[bytes]:
         """Return the current code at each address; empty without a contract."""
         requests = [("eth_getCode", [address, LATEST]) for address in addresses]
-        return await self._nodes_of(chain_id).fetch_each(requests, _parse_bytes)
+        return await self._nodes_of(chain_id).fetch_each(requests, parse_bytes)
 
     @instrumented
     async def storage_slots(self, chain_id: int, address: str, slots: Sequence[str]) -> list[bytes]:
         """Return the current 32 bytes in each storage slot (0x and 64 digits) of a contract."""
         requests = [("eth_getStorageAt", [address, slot, LATEST]) for slot in slots]
-        return await self._nodes_of(chain_id).fetch_each(requests, _parse_word)
+        return await self._nodes_of(chain_id).fetch_each(requests, parse_word)
 
     @instrumented
     async def native_balance(self, chain_id: int, address: str) -> int:
         """Return the current balance of the native coin, in wei."""
         (balance,) = await self._nodes_of(chain_id).fetch_each(
-            [("eth_getBalance", [address, LATEST])], _parse_number
+            [("eth_getBalance", [address, LATEST])], parse_number
         )
         return balance
 
@@ -174,14 +131,14 @@ class Rpc(Provider):
     async def transaction_counts(self, chain_id: int, addresses: Sequence[str]) -> list[int]:
         """Return the number of transactions each address has sent (for a contract: contracts created)."""
         requests = [("eth_getTransactionCount", [address, LATEST]) for address in addresses]
-        return await self._nodes_of(chain_id).fetch_each(requests, _parse_number)
+        return await self._nodes_of(chain_id).fetch_each(requests, parse_number)
 
     @instrumented
     async def account(self, chain_id: int, address: str) -> OnchainAccount:
         """Return the current state of an account, in one batch."""
         methods = ("eth_getCode", [address, LATEST]), ("eth_getTransactionCount", [address, LATEST])
         requests = [*methods, ("eth_getStorageAt", [address, _FIRST_SLOT, LATEST])]
-        code, count, slot = await self._nodes_of(chain_id).fetch_each(requests, _parse_padded)
+        code, count, slot = await self._nodes_of(chain_id).fetch_each(requests, parse_padded)
         if len(count) > 8 or len(slot) > 32:
             raise self.invalid_response("returned an impossible account")
         return OnchainAccount(code, int.from_bytes(count), slot.rjust(32, b"\0"))
@@ -190,7 +147,7 @@ class Rpc(Provider):
     async def latest_block(self, chain_id: int) -> BlockHeader:
         """Return the newest block."""
         (block,) = await self._nodes_of(chain_id).fetch_each(
-            [("eth_getBlockByNumber", [LATEST, False])], _parse_block
+            [("eth_getBlockByNumber", [LATEST, False])], parse_block
         )
         made = from_unix_seconds(block.timestamp)
         if chain_id in CHAIN_BY_ID and made and datetime.now(UTC) - made > MAX_BLOCK_AGE:
@@ -202,14 +159,14 @@ class Rpc(Provider):
     @instrumented
     async def gas_price(self, chain_id: int) -> int:
         """Return the price of gas in wei that the node proposes for a transaction."""
-        (price,) = await self._nodes_of(chain_id).fetch_each([("eth_gasPrice", [])], _parse_number)
+        (price,) = await self._nodes_of(chain_id).fetch_each([("eth_gasPrice", [])], parse_number)
         return price
 
     @instrumented
     async def block_headers(self, chain_id: int, numbers: Sequence[int]) -> list[BlockHeader]:
         """Return blocks by number, in the order of `numbers`."""
         requests = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
-        return await self._nodes_of(chain_id).fetch_each(requests, _parse_block)
+        return await self._nodes_of(chain_id).fetch_each(requests, parse_block)
 
     @instrumented
     async def call_contracts(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
@@ -220,22 +177,13 @@ class Rpc(Provider):
         that may change the state, so that one contract could change what later calls to another one read.
         Without Multicall3, or if a call makes its bundle fail, calls are sent separately.
         """
-        groups = _group_calls(chain_id, calls)
-        bundles = [[calls[position] for position in group] for group in groups]
-        if chain_id in self._no_multicall_chains:
-            return await self._call_each(chain_id, calls)
-        answers = await self._call_bundles(chain_id, bundles)
-        results: list[bytes | None] = [None] * len(calls)
-        for group, answer in zip(groups, answers, strict=True):
-            for position, returned in zip(group, answer, strict=True):
-                results[position] = returned
-        return results
+        return await self._contract_caller.call(self._nodes_of(chain_id), chain_id, calls)
 
     @instrumented
     async def call_outcome(self, chain_id: int, call: ContractCall) -> CallOutcome:
         """Return the current result of one call, sent by itself, with the reason if it failed."""
         (outcome,) = await self._nodes_of(chain_id).fetch_each(
-            [_build_call_request(call)], parse_call_outcome, tolerant=True
+            [build_contract_request(call)], parse_call_outcome, tolerant=True
         )
         return outcome
 
@@ -248,23 +196,7 @@ class Rpc(Provider):
         None if no node tells. The calls are sent by Multicall3: nodes may leave out slots of the account that
         a transaction names, as listing them costs more than it saves.
         """
-        content = encode_aggregate([(contract, data) for data in calls])
-        request = ("eth_createAccessList", [{"to": MULTICALL, "data": "0x" + content.hex()}, LATEST])
-        nodes = self._nodes_of(chain_id).nodes
-        max_wait = min(LIST_SECONDS, self.remaining_seconds / (2 * len(nodes)))
-        for node in nodes:
-            if time.monotonic() < node.no_access_lists_until:
-                continue
-            try:
-                async with asyncio.timeout(max_wait):
-                    (answer,) = await node.send_requests([request], tolerant=True)
-                return _parse_called_slots(answer, contract)
-            except (TimeoutError, ProviderRateLimited, ProviderTimeout):
-                continue
-            except (ProviderFailure, ValueError, LookupError, TypeError, AttributeError):
-                # many nodes lack this method, which is no failure of theirs
-                node.no_access_lists_until = time.monotonic() + CAPABILITY_TTL
-        return None
+        return await read_called_slots(self._nodes_of(chain_id), contract, calls)
 
     @instrumented
     async def call_features(self, chain_id: int) -> CallFeatures:
@@ -272,7 +204,7 @@ class Rpc(Provider):
 
         Coins are sent from the wrapped native coin, a contract that always has some.
         """
-        features = await self._probe_calls(self._nodes_of(chain_id).nodes, chain_id)
+        features = await self._probe_calls(chain_id, self._nodes_of(chain_id).nodes)
         if not (known := [each for each in features if each is not None]):
             raise self.invalid_response(f"has no node of chain {chain_id} that responds")
         return merge_features(known)
@@ -281,7 +213,7 @@ class Rpc(Provider):
     async def call_features_by_chain(self) -> dict[int, list[CallFeatures | None]]:
         """Return what each node of each chain can do in `simulate_calls`; None for one without answer."""
         chains = [chain for chain, nodes in self._nodes.items() if nodes]
-        features = await asyncio.gather(*(self._probe_calls(self._nodes[chain], chain) for chain in chains))
+        features = await asyncio.gather(*(self._probe_calls(chain, self._nodes[chain]) for chain in chains))
         return dict(zip(chains, features, strict=True))
 
     @instrumented
@@ -291,9 +223,7 @@ class Rpc(Provider):
         Only nodes that `call_features` found able to are asked: one for all calls if there is such a node,
         else one for those that need the same features.
         """
-        nodes = self._nodes.get(chain_id, ())
-        is_one_able = any(can_run(node, calls) for node in nodes)
-        groups = [list(range(len(calls)))] if is_one_able else group_by_features(calls)
+        groups = group_calls(self._nodes.get(chain_id, ()), calls)
         answers = await run_concurrently(
             self._run_calls(chain_id, [calls[position] for position in group]) for group in groups
         )
@@ -319,7 +249,7 @@ class Rpc(Provider):
 
         async def ask_node(node: RpcNode) -> tuple[int, list[CallOutcome]]:
             height, *answers = await pool.send_requests(node, requests, tolerant=True)
-            return _parse_number(height), [parse_call_outcome(answer) for answer in answers]
+            return parse_number(height), [parse_call_outcome(answer) for answer in answers]
 
         height, outcomes = await pool.first_success(ask_node)
         codes = [outcome.data for outcome in outcomes[: len(calls)]]
@@ -345,32 +275,15 @@ class Rpc(Provider):
         parts are read, or `limit` logs are found, or the time is nearly over; `from_block` is the first block
         that was read.
         """
-        logs: list[EventLog] = []
-        unread = 0
-        end, floor = to_block, max(0, to_block - blocks + 1)
-        deadline = asyncio.get_running_loop().time() + self.remaining_seconds * LOGS_TIME_SHARE
-        while end >= floor and requests > 0 and len(logs) < limit:
-            requests -= 1
-            try:
-                # the first part has the provider's whole time: without it there is no result
-                async with asyncio.timeout_at(deadline if end < to_block else None):
-                    log_range = await self._nodes_of(chain_id).first_success(
-                        partial(_read_log_range, chain_id, topics, floor, end, address)
-                    )
-            except (TimeoutError, ProviderFailure) as failure:
-                if end == to_block:
-                    raise
-                reason = failure.message if isinstance(failure, ProviderFailure) else "out of time"
-                self.trace.add_warning(f"event logs before block {end + 1} were not read: {reason}")
-                self.trace.is_provisional = True
-                break
-            if log_range.unread:
-                self.trace.add_warning(f"{log_range.unread} event logs of the node could not be parsed")
-            unread += log_range.unread
-            logs += log_range.entries
-            end = log_range.start - 1
-        logs.sort(key=lambda log: (log.block, log.index))
-        return EventLogs(tuple(logs), end + 1, to_block, unread)
+        return await read_event_logs(
+            self._nodes_of(chain_id),
+            LogFilter(chain_id, topics, address),
+            self.trace,
+            to_block=to_block,
+            blocks=blocks,
+            requests=requests,
+            limit=limit,
+        )
 
     @instrumented
     async def probe(self) -> str:
@@ -384,25 +297,16 @@ class Rpc(Provider):
                 self.trace.add_warning(failure.message)
         return f"nodes of {len(chains)} chains respond"
 
-    async def _probe_calls(self, nodes: Sequence[RpcNode], chain_id: int) -> list[CallFeatures | None]:
-        """Return what each node can do; None for one that does not answer within half of the time left."""
-        sender, max_wait = trade_funding(chain_id).wrapped, self.remaining_seconds / 2
-
-        async def probe(node: RpcNode) -> CallFeatures | None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max_wait):
-                    return await read_call_features(node, sender)
-            return None
-
-        return await asyncio.gather(*map(probe, nodes))
+    async def _probe_calls(self, chain_id: int, nodes: Sequence[RpcNode]) -> list[CallFeatures | None]:
+        return await read_features_of_each(nodes, trade_funding(chain_id).wrapped, self.remaining_seconds / 2)
 
     async def _probe_chain(self, chain_id: int) -> list[ProviderFailure]:
         """Return the failures of a chain's nodes."""
         failures: list[ProviderFailure] = []
         for number, node in enumerate(self._nodes[chain_id], 1):
             try:
-                (answer,) = await NodePool([node], self.remaining_seconds).fetch_each(
-                    [("eth_chainId", [])], _parse_number
+                (answer,) = await self._open_pool([node], None).fetch_each(
+                    [("eth_chainId", [])], parse_number
                 )
                 if answer != chain_id:
                     raise node.invalid_response(f"is on chain {answer} but configured for chain {chain_id}")
@@ -420,39 +324,16 @@ class Rpc(Provider):
         able = [node for node in self._nodes.get(chain_id, ()) if can_run(node, calls)]
         if not able:
             raise self.invalid_response("has no node that can simulate these calls")
-        return NodePool(able, self.remaining_seconds, self.joiner)
+        return self._open_pool(able, self.joiner)
 
     def _nodes_of(self, chain_id: int) -> NodePool:
         nodes = self._nodes.get(chain_id)
         if not nodes:
             raise ProviderUnconfigured(self.info.name, f"no node is configured for chain {chain_id}")
-        return NodePool(nodes, self.remaining_seconds, self.joiner)
+        return self._open_pool(nodes, self.joiner)
 
-    async def _call_bundles(
-        self, chain_id: int, bundles: Sequence[Sequence[ContractCall]]
-    ) -> list[list[bytes | None]]:
-        requests = [_build_bundle_request(bundle) for bundle in bundles]
-        pool = self._nodes_of(chain_id)
-
-        async def ask_node(node: RpcNode) -> list[_BundleResult]:
-            answers = await pool.send_requests(node, requests, tolerant=True)
-            return [_parse_bundle(len(each), answer) for each, answer in zip(bundles, answers, strict=True)]
-
-        results = await pool.first_success(ask_node)
-        if "no contract" in results and chain_id not in PUBLIC_NODES:
-            self._no_multicall_chains.add(chain_id)
-        failed = [bundle for bundle, result in zip(bundles, results, strict=True) if isinstance(result, str)]
-        separate = iter(await self._call_each(chain_id, [call for bundle in failed for call in bundle]))
-        return [
-            [next(separate) for _ in bundle] if isinstance(result, str) else result
-            for bundle, result in zip(bundles, results, strict=True)
-        ]
-
-    async def _call_each(self, chain_id: int, calls: Sequence[ContractCall]) -> list[bytes | None]:
-        if not calls:
-            return []
-        requests = [_build_call_request(call) for call in calls]
-        return await self._nodes_of(chain_id).fetch_each(requests, _parse_call, tolerant=True)
+    def _open_pool(self, nodes: Sequence[RpcNode], joiner: RequestJoiner | None) -> NodePool:
+        return NodePool(nodes, partial(self.trace.remaining, self.timeout), joiner)
 
 
 def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
@@ -465,107 +346,3 @@ def _node_urls(settings: Settings, chain_id: int) -> tuple[str, ...]:
         return PUBLIC_NODES.get(chain_id, ())
     urls = chain_urls or (gateway or "").replace("{chain_id}", str(chain_id))
     return tuple(url.strip() for url in urls.split(",") if url.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class _LogRange:
-    """Event logs of the blocks from `start` on; `unread` of them could not be parsed."""
-
-    entries: Sequence[EventLog]
-    unread: int
-    start: int
-
-
-async def _read_log_range(
-    chain_id: int, topics: TopicFilter, floor: int, end: int, address: str | None, node: RpcNode
-) -> _LogRange:
-    returned, start = await node.get_logs(list(topics), floor, end, address=address)
-    # what a reorganisation took out of the chain did not happen
-    entries = [entry for entry in returned if get_path(entry, "removed") is not True]
-    parsed = [log for entry in entries if (log := parse_event_log(entry, chain_id))]
-    if entries and not parsed:
-        raise ValueError("no event log in a known format")
-    matching = [log for log in parsed if has_topics(log, topics) and address in (None, log.address)]
-    return _LogRange(matching, len(entries) - len(parsed), start)
-
-
-def _group_calls(chain_id: int, calls: Sequence[ContractCall]) -> list[list[int]]:
-    """Return the positions of the calls that may share a bundle, at most MULTICALL_BATCH in each."""
-    by_contract: dict[str, list[int]] = {}
-    trusted = trusted_contracts(chain_id)
-    for position, call in enumerate(calls):
-        key = "" if call.to in trusted else call.to
-        by_contract.setdefault(key, []).append(position)
-    return [
-        group[start : start + MULTICALL_BATCH]
-        for group in by_contract.values()
-        for start in range(0, len(group), MULTICALL_BATCH)
-    ]
-
-
-def _build_call_request(call: ContractCall) -> RpcRequest:
-    return "eth_call", [{"to": call.to, "data": "0x" + call.data.hex()}, LATEST]
-
-
-def _build_bundle_request(bundle: Sequence[ContractCall]) -> RpcRequest:
-    if len(bundle) == 1:
-        return _build_call_request(bundle[0])
-    content = encode_aggregate([(call.to, call.data) for call in bundle])
-    return _build_call_request(ContractCall(MULTICALL, content))
-
-
-def _parse_bundle(count: int, answer: Any) -> _BundleResult:
-    """Parse the result of each call of a bundle."""
-    if count == 1:
-        return [_parse_call(answer)]
-    if isinstance(answer, CallFailure):
-        return "refused"  # a call that burns all gas leaves nothing for the others
-    returned = _parse_bytes(answer)
-    if not returned:
-        return "no contract"
-    return [result and result[:MAX_RESULT_BYTES] for result in parse_aggregate(returned, count)]
-
-
-def _parse_call(answer: Any) -> bytes | None:
-    """Parse the result of a call, cut to MAX_RESULT_BYTES; None if it failed or returned nothing."""
-    if isinstance(answer, CallFailure):
-        return None
-    return _parse_bytes(answer[: 2 + 2 * MAX_RESULT_BYTES]) or None
-
-
-def _parse_called_slots(answer: Any, contract: str) -> frozenset[str] | None:
-    """Parse the slots of a contract in an access list.
-
-    None if the contract is missing, as without a call, or if the call failed, which cuts the list.
-    """
-    if isinstance(answer, CallFailure) or answer.get("error"):
-        return None
-    entries = [each for each in answer["accessList"] if each["address"].lower() == contract]
-    slots = (int(slot, 16) for entry in entries for slot in entry["storageKeys"])
-    return frozenset(f"0x{slot:064x}" for slot in slots) if entries else None
-
-
-def _parse_bytes(value: Any) -> bytes:
-    return bytes.fromhex(value.removeprefix("0x"))
-
-
-def _parse_padded(value: Any) -> bytes:
-    """Parse hex digits, also those of a quantity, which may be odd in number."""
-    digits = value.removeprefix("0x")
-    return bytes.fromhex("0" * (len(digits) % 2) + digits)
-
-
-def _parse_word(value: Any) -> bytes:
-    # some nodes omit leading zeros, or all of them
-    return int(value.removeprefix("0x") or "0", 16).to_bytes(32, "big")
-
-
-def _parse_number(value: Any) -> int:
-    return int(value, 16)
-
-
-def _parse_block(block: Any) -> BlockHeader:
-    seconds = _parse_number(block["timestamp"])
-    if seconds and not from_unix_seconds(seconds):
-        raise ValueError("not a block time")
-    return BlockHeader(parse_hex_number(block["number"]), seconds)

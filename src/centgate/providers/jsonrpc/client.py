@@ -1,23 +1,16 @@
-"""JSON-RPC client for the nodes of a chain: sends batches, and tries the next node when one fails."""
+"""JSON-RPC client of one node: sends batches, and learns what the node does not accept."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from centgate import jsonrpc
-from centgate.errors import (
-    AnswerTooLong,
-    ProviderError,
-    ProviderFailure,
-    ProviderRateLimited,
-    ProviderTimeout,
-)
+from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.fallback import open_task_group
 from centgate.providers.jsonrpc.errors import (
     is_execution_failure,
@@ -31,14 +24,10 @@ from centgate.upstream import Upstream, UpstreamResponse
 
 BATCH_SIZE = 50
 """Requests in one JSON-RPC batch."""
-JOIN_SECONDS = 0.002
-"""Seconds for which a request waits for others to the same node."""
 MAX_CONCURRENT = 10
 """Concurrent requests to a node that does not accept batches."""
 LOG_RANGES = (50_000, 10_000, 5_000, 2_000, 1_000, 500, 100, 10)
 """Blocks per eth_getLogs call if a node does not say what it allows; the next is tried after each refusal."""
-FAILURE_COOLDOWN = 30.0
-"""Seconds for which a node that failed is tried only after the others."""
 CAPABILITY_TTL = 600.0
 """Seconds for which a node without logs, or without batches, is remembered as such."""
 _ERROR_STATUSES = range(400, 600)
@@ -295,121 +284,6 @@ class RpcNode:
         return quote_line(message, 120)
 
 
-class RequestJoiner:
-    """Joins what several callers ask a node at about the same time into one batch.
-
-    An HTTP request costs more CPU than all that is in it. Each caller gets its own results or failure, and
-    may be cancelled alone.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[int, list[RequestGroup]] = {}
-        """By the node's id."""
-        self._sending: set[asyncio.Task[None]] = set()
-
-    async def send_requests(
-        self, node: RpcNode, requests: Sequence[RpcRequest], *, tolerant: bool
-    ) -> list[Any]:
-        """As `RpcNode.send_requests`, up to `JOIN_SECONDS` later."""
-        loop = asyncio.get_running_loop()
-        group = RequestGroup(requests, tolerant, loop.create_future())
-        if id(node) not in self._waiting:
-            self._waiting[id(node)] = []
-            loop.call_later(JOIN_SECONDS, self._start, node)
-        self._waiting[id(node)].append(group)
-        return await group.results
-
-    def _start(self, node: RpcNode) -> None:
-        groups = [group for group in self._waiting.pop(id(node)) if not group.results.done()]
-        if not groups:
-            return
-        task = asyncio.get_running_loop().create_task(self._send(node, groups))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
-
-        def cancel_unwanted(_: asyncio.Future[list[Any]]) -> None:
-            if all(group.results.done() for group in groups):
-                task.cancel()
-
-        for group in groups:
-            group.results.add_done_callback(cancel_unwanted)
-
-    async def _send(self, node: RpcNode, groups: Sequence[RequestGroup]) -> None:
-        try:
-            answers = await node.send_joined(groups)
-        except Exception as failure:  # noqa: BLE001 - raised again where the callers wait
-            answers = [copy_failure(failure) for _ in groups]
-        for group, answer in zip(groups, answers, strict=True):
-            if group.results.done():
-                continue
-            if isinstance(answer, Exception):
-                group.results.set_exception(answer)
-            else:
-                group.results.set_result(answer)
-
-
-class NodePool:
-    """Nodes of one chain, in the configured order."""
-
-    def __init__(self, nodes: Sequence[RpcNode], timeout: float, joiner: RequestJoiner | None = None) -> None:
-        """`timeout`: seconds for all nodes together. With a `joiner` concurrent requests share batches."""
-        self.nodes = nodes
-        self._timeout = timeout
-        self._joiner = joiner
-
-    def __bool__(self) -> bool:
-        return bool(self.nodes)
-
-    async def first_success(self, query: Callable[[RpcNode], Awaitable[T]]) -> T:
-        """Return the answer of the first node that succeeds; raise the first failure if all fail.
-
-        Each of several nodes gets a share of the time, so that one that hangs leaves time for the others.
-        """
-        now = time.monotonic()
-        order = sorted(self.nodes, key=lambda node: node.avoid_until > now)
-        failures: list[ProviderFailure] = []
-        for node in order:
-            time_limit = self._timeout / len(order) if node is not order[-1] else None
-            try:
-                # the last node has the time that the caller gives
-                async with asyncio.timeout(time_limit) if time_limit is not None else nullcontext():
-                    answer = await query(node)
-            except TimeoutError:
-                message = f"{node.upstream.label} did not answer within {time_limit:.3g} s"
-                failures.append(ProviderTimeout(node.upstream.name, message))
-            except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
-                failures.append(node.invalid_response("answered in a shape that is not known here"))
-            except ProviderFailure as failure:
-                failures.append(failure)
-            else:
-                node.avoid_until = 0
-                return answer
-            node.avoid_until = time.monotonic() + (failures[-1].retry_after or FAILURE_COOLDOWN)
-        raise failures[0]
-
-    async def fetch_each(
-        self, requests: Sequence[RpcRequest], parse: Callable[[Any], T], *, tolerant: bool = False
-    ) -> list[T]:
-        """Return each request's result parsed by `parse`, all from one node.
-
-        `parse` may raise ValueError, LookupError or TypeError. With `tolerant` it gets CallFailure for a call
-        that fails.
-        """
-
-        async def asking(node: RpcNode) -> list[T]:
-            return [parse(answer) for answer in await self.send_requests(node, requests, tolerant=tolerant)]
-
-        return await self.first_success(asking)
-
-    async def send_requests(
-        self, node: RpcNode, requests: Sequence[RpcRequest], *, tolerant: bool
-    ) -> list[Any]:
-        """As `RpcNode.send_requests`, together with what others ask the node at the same time."""
-        if self._joiner is None:
-            return await node.send_requests(requests, tolerant=tolerant)
-        return await self._joiner.send_requests(node, requests, tolerant=tolerant)
-
-
 async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines concurrently and return their results in order; the first failure cancels the others."""
     listed = list(coroutines)
@@ -418,11 +292,6 @@ async def run_concurrently(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list
     async with open_task_group() as group:
         tasks = [group.create_task(each) for each in listed]
     return [task.result() for task in tasks]
-
-
-def copy_failure(failure: Exception) -> Exception:
-    """Return a failure for one of several callers: each changes its own."""
-    return failure.copy_for_caller() if isinstance(failure, ProviderFailure) else failure
 
 
 def _is_about_one_query(message: str) -> bool:

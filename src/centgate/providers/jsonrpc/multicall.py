@@ -1,7 +1,7 @@
 """Encode calls for Multicall3's `aggregate3` and parse their results.
 
 A general ABI codec takes 6 ms for a hundred calls, which is more than all else that a request costs; the two
-shapes are fixed (github.com/mds1/multicall3).
+shapes are fixed.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
+"""Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
 SELECTOR = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
 _WORD = 32
 _ALLOW_FAILURE = (1).to_bytes(_WORD, "big")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -114,6 +115,20 @@ async def read_call_features(node: RpcNode, sender: str) -> CallFeatures | None:
     return features
 
 
+async def read_features_of_each(
+    nodes: Sequence[RpcNode], sender: str, max_wait: float
+) -> list[CallFeatures | None]:
+    """Return the features of each node; None for one that does not answer within `max_wait` seconds."""
+
+    async def read(node: RpcNode) -> CallFeatures | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max_wait):
+                return await read_call_features(node, sender)
+        return None
+
+    return await asyncio.gather(*map(read, nodes))
+
+
 def merge_features(features: Sequence[CallFeatures]) -> CallFeatures:
     """Return what a chain's nodes can do together; the coins are the fewest that a node tells."""
     creators = [each for each in features if each.create_calls]
@@ -124,8 +139,13 @@ def merge_features(features: Sequence[CallFeatures]) -> CallFeatures:
     )
 
 
-def group_by_features(calls: Sequence[SimulatedCall]) -> list[list[int]]:
-    """Group calls, by their positions, that need the same features of a node."""
+def group_calls(nodes: Sequence[RpcNode], calls: Sequence[SimulatedCall]) -> list[list[int]]:
+    """Group calls, by their positions, that one node is asked for.
+
+    All of them if a node can run all, else those that need the same features.
+    """
+    if any(can_run(node, calls) for node in nodes):
+        return [list(range(len(calls)))]
     groups: dict[tuple[bool, bool], list[int]] = {}
     for position, call in enumerate(calls):
         groups.setdefault((call.to is None, bool(call.overrides)), []).append(position)
