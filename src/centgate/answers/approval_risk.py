@@ -25,8 +25,8 @@ from centgate.crypto.approvals.approval_verdict import (
     total_exposure,
 )
 from centgate.crypto.approvals.reported import ApprovalMechanism, ApprovalSource, CurrentToken, OnchainState
+from centgate.crypto.contract.account_kinds import AccountKind, classify_code, classify_report
 from centgate.crypto.contract.bytecode import delegation_target
-from centgate.crypto.contract.contracts import AccountKind
 from centgate.crypto.wallet.wallets import format_base_units
 from centgate.sanitize import quote_line
 from centgate.schema import Data
@@ -258,9 +258,7 @@ def _build_account(live: OnchainState) -> ApprovalAccount:
     code = live.wallet_code
     if code is None:
         return ApprovalAccount(kind="unknown", delegate_address=None)
-    delegate = delegation_target(code)
-    kind: AccountKind = "delegated_wallet" if delegate else "contract" if code else "wallet"
-    return ApprovalAccount(kind=kind, delegate_address=delegate)
+    return ApprovalAccount(kind=classify_code(code), delegate_address=delegation_target(code))
 
 
 def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
@@ -301,14 +299,11 @@ def _build_token(evidence: ApprovalEvidence, live_token: CurrentToken | None) ->
 
 def _build_spender(evidence: ApprovalEvidence) -> Spender:
     spender = evidence.entry.spender
-    kind: SpenderKind = (
-        "unknown" if evidence.is_contract is None else "contract" if evidence.is_contract else "wallet"
-    )
     return Spender(
         address=spender.address,
         name=spender.name or ("Permit2" if spender.address == PERMIT2 else None),
         project=spender.project,
-        kind=kind,
+        kind=classify_report(is_contract=evidence.is_contract),
         source_verified=spender.source_verified,
         trusted=spender.trusted,
         deployed_at=_format_time(spender.deployed_at),

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
 from centgate.crypto.contract.account_finding import AccountFinding
+from centgate.crypto.contract.account_kinds import WALLET_KINDS, AccountKind, classify_report
 from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.code_analysis import Mutability
 from centgate.crypto.contract.contracts import (
-    AccountKind,
     ContractSource,
     MatchLevel,
     ProxyKind,
@@ -264,7 +264,7 @@ class ContractOverview:
         self._behind = behind
         self.is_destroyed = state.code == b"" and sources.is_contract is True
         self.kind: AccountKind = self._account_kind()
-        self.is_wallet = self.kind in ("wallet", "delegated_wallet")
+        self.is_wallet = self.kind in WALLET_KINDS
         self.verified = self._is_verified()
 
     def is_available(self, attribute: str) -> bool | None:
@@ -292,8 +292,7 @@ class ContractOverview:
             return "unknown"
         if self.state.code is not None or self.finding.account == "delegated_wallet":
             return self.finding.account
-        is_contract = self.sources.is_contract
-        return "unknown" if is_contract is None else "contract" if is_contract else "wallet"
+        return classify_report(is_contract=self.sources.is_contract)
 
     def _is_verified(self) -> bool | None:
         if self.kind != "contract" or not self.sources.records:

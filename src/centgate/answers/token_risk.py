@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from centgate.crypto.contract.owners import OwnerKind
 from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
@@ -173,9 +174,7 @@ class TokenOwnership(Data):
     owner_is_contract: bool | None = Field(
         description="Whether the owner is a contract, such as a multisig; null when unknown."
     )
-    owner_kind: Literal[
-        "none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"
-    ] = Field(
+    owner_kind: OwnerKind = Field(
         description="As the chain shows it: one wallet, a Safe of several owners, a timelock, a governor "
         "(DAO), or another contract."
     )

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.crypto.wallet.accounts import Account, AccountType
+from centgate.crypto.wallet.accounts import Account, WalletAccountKind
 from centgate.crypto.wallet.spam_rules import (
     CounterpartyEvidence,
     Lookalike,
@@ -82,7 +82,7 @@ class Worth(Data):
 class WalletAccount(Data):
     """Kind of account at the wallet's address, as the chain shows it now."""
 
-    kind: AccountType = Field(
+    kind: WalletAccountKind = Field(
         description="`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move "
         "everything; `safe`: a Safe with published code; `contract`: other code; `unknown`: not read. A "
         "delegation is the first of the `warnings`."

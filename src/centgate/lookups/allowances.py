@@ -21,7 +21,7 @@ from centgate.crypto.approvals.reported import (
     ReportedToken,
     SpenderAccountKind,
 )
-from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.contract.account_kinds import classify_code
 from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.errors import NoData, ProviderFailure
@@ -211,7 +211,7 @@ async def read_onchain_state(
     codes = code_task.result()
     return replace(
         token_task.result(),
-        kinds={account: _account_kind(code, nonce) for account, (code, nonce) in codes.items()},
+        kinds={account: _classify_spender(code, nonce) for account, (code, nonce) in codes.items()},
         wallet_code=codes[wallet][0] if wallet in codes else None,
         block_times=time_task.result(),
     )
@@ -308,12 +308,9 @@ async def _read_codes(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> dict
     return {address: (code, nonce) for address, code, nonce in zip(addresses, codes, counts, strict=True)}
 
 
-def _account_kind(code: bytes, nonce: int) -> SpenderAccountKind:
-    if delegation_target(code):
-        return "delegated"
-    if code:
-        return "contract"
-    return "wallet" if nonce else "unused"
+def _classify_spender(code: bytes, nonce: int) -> SpenderAccountKind:
+    kind = classify_code(code)
+    return "unused" if kind == "wallet" and not nonce else kind
 
 
 def _result_or_none(answer: T | NoData | ProviderFailure) -> T | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
-from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
 from centgate.crypto.token.trade_records import HolderProbe, parse_holder_probe
 from centgate.crypto.token.trade_rules import HOLDER_CHECKS, TAKEN_AWAY
 from centgate.errors import NoData, ProviderFailure
@@ -97,7 +97,7 @@ class HolderSeller:
         wallets = {
             holder: outcome
             for holder, (code, outcome) in outcomes.items()
-            if not code or delegation_target(code)
+            if classify_code(code) in WALLET_KINDS
         }
         probes = [
             probe

@@ -71,7 +71,7 @@ def test_recent_bounded_approval_has_no_findings():
         ({"spender": HIDING[:-1] + "1"}, {}),
         ({"spender": "0x1" + HIDING[3:]}, {}),
         ({"kind": "wallet"}, {"spender_is_wallet": "danger"}),
-        ({"kind": "delegated"}, {"spender_is_wallet": "danger"}),
+        ({"kind": "delegated_wallet"}, {"spender_is_wallet": "danger"}),
         ({"kind": "unused"}, {"spender_has_no_code": "danger"}),
         ({"kind": "unused", "spender_is": {"is_contract": True}}, {"spender_has_no_code": "danger"}),
         ({"spender_is": {"is_contract": False}}, {}),
@@ -234,7 +234,7 @@ CASES = st.builds(
     allowance=AMOUNTS,
     balance=AMOUNTS,
     supply=AMOUNTS,
-    kind=st.sampled_from([None, "contract", "wallet", "delegated", "unused"]),
+    kind=st.sampled_from([None, "contract", "wallet", "delegated_wallet", "unused"]),
     expires_at=st.one_of(st.none(), st.integers(0, 2**48 - 1)),
     permit2_limit=AMOUNTS,
     decimals=st.sampled_from([None, 0, 6, 18, 255]),
@@ -261,7 +261,7 @@ def list_worse(evidence: ApprovalEvidence) -> list[ApprovalEvidence]:
     ]
     return [
         *(replace(evidence, entry=bad) for bad in bad_entries),
-        *(replace(evidence, kind=kind) for kind in ("wallet", "delegated", "unused")),
+        *(replace(evidence, kind=kind) for kind in ("wallet", "delegated_wallet", "unused")),
         replace(evidence, expires_at=NOW + 900 * DAY_SECONDS),
         replace(evidence, permit2_limit=MAX),
         replace(evidence, balance=MAX),

@@ -12,6 +12,7 @@ from centgate.accepted_tokens import AcceptedToken
 from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
+from centgate.crypto.contract.account_kinds import classify_code
 from centgate.errors import ProviderFailure
 from centgate.payments.payee import find_payee_problem
 from centgate.providers.jsonrpc.client import CallFailure, RpcNode
@@ -19,9 +20,6 @@ from centgate.settings import get_raw_value
 from centgate.signing.assets import USDC
 from centgate.signing.eip3009 import domain_separator
 from centgate.signing.evm import keccak
-
-DELEGATION = b"\xef\x01\x00"
-"""Code prefix of an account that has delegated to a contract (EIP-7702)."""
 
 
 async def check_pay_to(deployment: DoctorContext) -> Finding:
@@ -82,10 +80,10 @@ async def _check_account(deployment: DoctorContext) -> Finding:
             f"the token blocks {address}: payments fail",
             f"set {deployment.setting_name('PAY_TO')} to another address",
         )
-    code_bytes = bytes.fromhex(str(code).removeprefix("0x"))
-    if code_bytes.startswith(DELEGATION):
+    kind = classify_code(bytes.fromhex(str(code).removeprefix("0x")))
+    if kind == "delegated_wallet":
         return warn(f"{address} has delegated to a contract (EIP-7702)", "check that you chose this contract")
-    if code_bytes:
+    if kind == "contract":
         return warn(
             f"{address} is a contract", "fine for a Safe; otherwise check that it can transfer tokens"
         )

@@ -102,7 +102,7 @@ def _detect_doubt_list(evidence: ApprovalEvidence) -> Signal | None:
 def _detect_wallet_spender(evidence: ApprovalEvidence) -> Signal | None:
     if evidence.kind is None:
         return Signal("goplus", "is_contract 0") if evidence.entry.spender.is_contract is False else None
-    if evidence.kind == "delegated":
+    if evidence.kind == "delegated_wallet":
         return Signal("rpc", "a delegation (0xef0100) for code")
     return Signal("rpc", "no code") if evidence.kind == "wallet" else None
 

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from centgate.crypto.contract.account_kinds import CodeKind
+
 ApprovalSource = Literal["goplus", "rpc", "etherscan"]
 ApprovalMechanism = Literal["token", "permit2"]
 """Contract that holds the approval: the token, or Permit2."""
 ApprovalKey = tuple[str, str, ApprovalMechanism]
 """Token, spender and mechanism, which identify an approval of a wallet."""
-SpenderAccountKind = Literal["contract", "wallet", "delegated", "unused"]
-"""Account at an address: code; no code; only a delegation (EIP-7702); no code and no transaction sent."""
+SpenderAccountKind = Literal[CodeKind, "unused"]
+"""Kind of account at an address; `unused` is a wallet that has sent no transaction."""
 
 UNLIMITED_ALLOWANCE = 2**256 - 1
 """The largest possible allowance."""

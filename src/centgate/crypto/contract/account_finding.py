@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from centgate.crypto.contract.account_kinds import AccountKind
 from centgate.crypto.contract.account_state import ChainState
-from centgate.crypto.contract.contracts import AccountKind, ContractSource, ProxyKind
+from centgate.crypto.contract.contracts import ContractSource, ProxyKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,3 @@ def create_slot_evidence(state: ChainState, slot: str) -> AccountEvidence:
 def create_code_evidence(state: ChainState, field: str) -> AccountEvidence:
     """Return the start of the account's code as evidence of what `field` names."""
     return AccountEvidence("rpc", field, "0x" + (state.code or b"")[:64].hex())
-
-
-def describe_kind(kind: AccountKind) -> str:
-    """Return the kind of an account as words of a sentence."""
-    return {
-        "contract": "a contract",
-        "wallet": "a wallet",
-        "delegated_wallet": "a wallet with delegated code",
-        "unknown": "an account of unknown kind",
-    }[kind]

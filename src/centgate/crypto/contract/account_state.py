@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from centgate.chains import is_burn_address
+from centgate.crypto.contract.account_kinds import AccountKind, classify_code
 from centgate.crypto.contract.bytecode import (
     MASTER_COPY_SELECTOR,
-    delegation_target,
     is_reserved,
     match_clone,
     parse_address_word,
 )
-from centgate.crypto.contract.contracts import AccountKind, ProxyKind
+from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.owners import choose_owner, parse_owner
 
 IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
@@ -113,9 +113,7 @@ class ChainState:
         code = self.codes.get(address)
         if code is None or (not code and is_reserved(address)):
             return "unknown"
-        if delegation_target(code):
-            return "delegated_wallet"
-        return "contract" if code else "wallet"
+        return classify_code(code)
 
 
 def list_facets(state: ChainState) -> list[str]:

@@ -11,7 +11,6 @@ from centgate.coercion import as_address, as_clean_name
 
 SourceRegistry = Literal["etherscan", "sourcify", "blockscout"]
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]
-AccountKind = Literal["contract", "wallet", "delegated_wallet", "unknown"]
 MatchLevel = Literal["exact", "bytecode", "unspecified", "similar", "none"]
 ProxyKind = Literal[
     "eip1167",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from centgate.chains import is_burn_address
+from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
 from centgate.crypto.contract.bytecode import delegation_target, function_selector
 from centgate.crypto.contract.owners import Owner
 
@@ -79,7 +80,7 @@ def classify_owner(
         return Owner(address, "renounced")
     if code is None:
         return Owner(address, "unknown")
-    if not code or delegation_target(code):
+    if classify_code(code) in WALLET_KINDS:
         return Owner(address, "wallet", delegate_address=delegation_target(code))
     is_safe_code = code.startswith(SAFE_PROXY_CODE) and singleton in SAFE_SINGLETONS
     return _classify_contract(address, answers, is_safe_code=is_safe_code)

@@ -9,8 +9,8 @@ from centgate.crypto.contract.account_finding import (
     AccountEvidence,
     AccountFinding,
     create_slot_evidence,
-    describe_kind,
 )
+from centgate.crypto.contract.account_kinds import WALLET_KINDS, describe_kind
 from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
     OWNER_CALL,
@@ -68,7 +68,7 @@ def _add_admin(state: ChainState, finding: AccountFinding, admin: str) -> Accoun
     if state.is_burn_address(admin):
         note = f"the admin that it stores is a burn address ({admin}), which cannot change its code"
         return _add_upgrade_without_admin(state, replace(finding, notes=(*finding.notes, note)))
-    if kind in ("wallet", "delegated_wallet"):
+    if kind in WALLET_KINDS:
         note = f"its code can be changed at any time by a single wallet, {admin}"
         return replace(finding, upgradeable=True, upgrader=admin, notes=(*finding.notes, note))
     note = f"its code can be changed by its admin {admin}, {describe_kind(kind)}"
@@ -119,7 +119,7 @@ def add_owner(state: ChainState, finding: AccountFinding, address: str, label: s
         return replace(
             finding, upgradeable=None, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)
         )
-    single = "a single wallet, " if state.account_kind(owner) in ("wallet", "delegated_wallet") else ""
+    single = "a single wallet, " if state.account_kind(owner) in WALLET_KINDS else ""
     note = f"its code can be changed by the owner() of {label}: {single}{owner}"
     return replace(
         finding, upgrader=owner, evidence=(*finding.evidence, evidence), notes=(*finding.notes, note)

@@ -10,8 +10,8 @@ from typing import Literal
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owners import Owner
 
-AccountType = Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"]
-"""No code; only an EIP-7702 delegation; a wallet contract with the published code of Safe; other code."""
+WalletAccountKind = Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"]
+"""An `AccountKind`, of which a wallet contract with the published code of Safe is a kind of its own."""
 
 SANCTIONS_LISTS: Mapping[int, str] = {
     1: "0x40c57923924b5c5c5455c48d93317139addac8fb",
@@ -37,7 +37,7 @@ Others would need ENSIP-15's tables to be told from imitations: 80 MB of memory.
 class Account:
     """Account as the chain shows it. None is unknown."""
 
-    kind: AccountType
+    kind: WalletAccountKind
     delegate_address: str | None = None
     """Contract whose code a delegated wallet runs, lower case."""
     threshold: int | None = None
@@ -70,7 +70,7 @@ def classify_account_owner(
     )
 
 
-def _account_type(owner: Owner) -> AccountType:
+def _account_type(owner: Owner) -> WalletAccountKind:
     match owner.kind:
         case "wallet" | "renounced" | "none":
             return "delegated_wallet" if owner.delegate_address else "wallet"
