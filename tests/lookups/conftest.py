@@ -28,7 +28,7 @@ TIME_LIMITS = (
     "centgate.lookups.holder_sales.TRANSFER_SECONDS",
     "centgate.provider.REQUEST_SECONDS",
     "centgate.providers.bytecode.ANALYSIS_SECONDS",
-    "centgate.services.pool_snapshot.MAX_CHAIN_SECONDS",
+    "centgate.lookups.pair_confirmation.MAX_CHAIN_SECONDS",
     "centgate.services.token_risk.CHAIN_SECONDS",
     "centgate.services.token_risk.CHAIN_SECONDS_ALONE",
     "centgate.services.wallet_brief.MAX_ACCOUNT_SECONDS",

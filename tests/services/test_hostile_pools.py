@@ -191,7 +191,7 @@ def test_too_slow_node_counts_as_failed(
     node: Node,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("centgate.services.pool_snapshot.MAX_CHAIN_SECONDS", 0.1)
+    monkeypatch.setattr("centgate.lookups.pair_confirmation.MAX_CHAIN_SECONDS", 0.1)
     node.delay = 0.5
     row = {
         "chainId": "base",

@@ -162,7 +162,6 @@ class ChainIndex:
     """The chain itself, in the form of an exchange index; remembers the pools that it has read."""
 
     def __init__(self, rpc: Rpc) -> None:
-        self.trace = rpc.trace
         self._rpc = rpc
         self._states: dict[str, PoolState] = {}
 

@@ -81,6 +81,22 @@ def choose_top_pair(pairs: Sequence[Pair], token: str) -> PairChoice:
     )
 
 
+def describe_choice(choice: PairChoice) -> str:
+    """Return the reason for choosing this pair."""
+    if choice.considered == 1:
+        return "The only pair of the token"
+    reason = f"The deepest of {choice.considered} pairs by liquidity"
+    if choice.pair.liquidity_usd is None:
+        reason = f"The most traded of {choice.considered} pairs, without a figure for its liquidity"
+    if choice.price_outliers:
+        reason += f"; rejected: {len(choice.price_outliers)} whose price is far from that of the deep pairs"
+    if choice.nearly_empty:
+        reason += (
+            f"; rejected: {len(choice.nearly_empty)} with a larger figure that hides an almost empty side"
+        )
+    return reason
+
+
 def list_pair_warnings(pair: Pair, now: datetime | None = None) -> Iterable[str]:
     """Yield one sentence for each reason to doubt a pair's figures."""
     liquidity, lesser = pair.liquidity_usd, pair.lesser_side_usd
