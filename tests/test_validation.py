@@ -104,6 +104,9 @@ RIGHT_TYPES = [
 
 each_service = each_case("service", SERVICES)
 each_field = each_case(("service", "name"), FIELDS)
+each_word_field = each_case(
+    ("service", "name"), [pair for pair in FIELDS if pair[1] in ("query", "libraryName", "protocol")]
+)
 each_number = each_case(("service", "name"), NUMBERED)
 
 Post = Callable[..., httpx.Response]
@@ -421,6 +424,30 @@ def test_no_issue_is_in_pydantics_words(post: Post, service: AnyService) -> None
 
         for issue in list_issues(response):
             assert not re.search(r"Input|String|Field|List|Value error|pattern", issue["message"]), issue
+
+
+# zero width, soft hyphen, joiners, marks of direction, fillers, controls
+UNSEEN = (
+    "\u200b\u2060\ufeff\xad\u200c\u200d\u200e\u200f\u202a\u202e\u2066\u2069\u061c\u3164\u2800\ufe0f\0\x85"
+)
+
+
+@each_word_field
+def test_text_that_nothing_shows_is_blank(post: Post, service: AnyService, name: str) -> None:
+    for character in UNSEEN:
+        response = post(service, encode_body({**service.input_example, name: f"{character} {character}"}))
+
+        assert list_issues(response) == [{"path": name, "message": "must not be blank"}], repr(character)
+
+
+@each_word_field
+def test_unseen_characters_beside_visible_ones_are_kept(
+    served_api: httpx.Client, service: AnyService, name: str
+) -> None:
+    for text in (f"{UNSEEN}a", "\u0645\u06cc\u200c\u062e", "\u2764\ufe0f", "\U0001f468\u200d\U0001f469"):
+        body = {**service.input_example, name: text}
+
+        assert is_accepted(served_api, service, encode_body(body), "application/json"), repr(text)
 
 
 def test_list_item_is_named_by_index(post: Post) -> None:

@@ -72,8 +72,15 @@ class TextPattern:
         return {**handler(schema), "pattern": self.pattern}
 
 
-NON_BLANK = TextPattern(r"\S", "must not be blank")
-"""Pattern of a text with a non-blank character; upstreams know nothing by a blank name or query."""
+_UNSEEN = (
+    r"\s\x00-\x1F\x7F-\x9F\xAD\u061C\u200B-\u200F\u202A-\u202E\u2060-\u206F\u2800\u3164\uFE00-\uFE0F\uFEFF"
+)
+"""White space, controls, joiners, bidi marks, fillers and variation selectors, for a character class.
+
+Those above U+FFFF are left out: Python, Rust and ECMA-262 share no escape for them.
+"""
+NON_BLANK = TextPattern(f"[^{_UNSEEN}]", "must not be blank")
+"""Pattern of a text with a visible character; upstreams know nothing by a blank name or query."""
 
 
 class Request(BaseModel):
