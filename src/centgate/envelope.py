@@ -67,6 +67,12 @@ ERROR_SPECS: Mapping[str, ErrorSpec] = {
     "provider_timeout": ErrorSpec(504, "An upstream did not answer in time.", "redeemable", _BACK_OFF),
 }
 """All error codes. `redeemable`: if money was taken, the same payment buys the answer later."""
+CONNECTION_ERRORS: Mapping[int, tuple[str, str]] = {
+    408: ("validation_error", "The headers or the body did not arrive in time."),
+    431: ("validation_error", "The headers are too large or too many."),
+    503: ("internal_error", "Too many connections are open."),
+}
+"""Code and cause of the errors that `connection_limits.py` sends, with their own status, before any route."""
 
 
 _OPTIONAL_TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}]}

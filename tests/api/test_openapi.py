@@ -22,7 +22,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from centgate.api.openapi import openapi_document
 from centgate.catalog import all_services
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.envelope import ERROR_SPECS
+from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -158,7 +158,37 @@ def test_paid_route_states_price(document: dict[str, Any], service: AnyService) 
 def test_paid_route_lists_every_status(document: dict[str, Any], service: AnyService) -> None:
     responses = document["paths"][service.path]["post"]["responses"]
 
-    assert set(responses) == {"200"} | {str(meaning.status) for meaning in ERROR_SPECS.values()}
+    statuses = {meaning.status for meaning in ERROR_SPECS.values()} | CONNECTION_ERRORS.keys()
+    assert set(responses) == {"200", *map(str, statuses)}
+
+
+def test_every_operation_lists_errors_of_connections(document: dict[str, Any]) -> None:
+    for operation in list_operations(document):
+        assert {"408", "431", "503"} <= operation["responses"].keys(), operation["operationId"]
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        ("RequestTimeout", "validation_error"),
+        ("RequestHeaderFieldsTooLarge", "validation_error"),
+        ("ServiceUnavailable", "internal_error"),
+    ],
+)
+def test_error_of_connection_has_example(document: dict[str, Any], response: str, code: str) -> None:
+    place = ("components", "responses", response, "content", "application/json")
+    content = document["components"]["responses"][response]["content"]["application/json"]
+
+    schema_at(document, *place, "schema").validate(content["examples"][code]["value"])
+    assert content["examples"][code]["value"]["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    "response",
+    ["TooManyRequests", "InternalServerError", "BadGateway", "ServiceUnavailable", "GatewayTimeout"],
+)
+def test_errors_that_pass_say_when(document: dict[str, Any], response: str) -> None:
+    assert "Retry-After" in document["components"]["responses"][response]["headers"]
 
 
 @each_service

@@ -60,4 +60,15 @@ def build_error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, A
         ),
         ProviderTimeout("goplus", "gave no answer within 8 seconds", payment=settled),
     )
-    return {error.code: orjson.loads(envelope.render_error(error, REQUEST_ID)) for error in errors}
+    return {error.code: _render_example(error) for error in errors}
+
+
+def build_connection_example(code: str, cause: str) -> dict[str, Any]:
+    """Return an example of an error that is sent before the route is known; `cause` is a sentence."""
+    message = cause[0].lower() + cause[1:].rstrip(".")
+    invalid = code == InvalidRequest.code
+    return _render_example(InvalidRequest([Issue("", message)]) if invalid else InternalError(message))
+
+
+def _render_example(error: CentgateError) -> dict[str, Any]:
+    return orjson.loads(envelope.render_error(error, REQUEST_ID))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from http import HTTPStatus
 from typing import Any, cast
 
 from centgate import __version__
-from centgate.api.error_examples import REQUEST_ID, build_error_examples
+from centgate.api.error_examples import REQUEST_ID, build_connection_example, build_error_examples
 from centgate.api.index_page import build_title
 from centgate.api.mpp_discovery import (
     build_payment_info,
@@ -21,12 +20,14 @@ from centgate.api.mpp_discovery import (
 )
 from centgate.api.openapi_components import (
     CATALOGUE_SCHEMA,
+    CONNECTION_RESPONSES,
     HEADERS,
     IDEMPOTENCY_KEY,
     INDEX_SCHEMA,
     PAYMENT_SIGNATURE,
     REQUIREMENTS_SCHEMA,
     build_error_schema,
+    response_name,
     schema_ref,
 )
 from centgate.api.openapi_payments import SIGN_IN_SCHEMES, payment_paths
@@ -36,7 +37,7 @@ from centgate.client.catalog import Health, ServiceDetail, ServiceSummary
 from centgate.client.status_report import StatusReport
 from centgate.client.tools import TOOL_FLAVOURS
 from centgate.client.wallet_payments import TransactionPayments, WalletPaymentPage
-from centgate.envelope import ERROR_SPECS, PROVIDER_SCHEMA, success_schema
+from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS, PROVIDER_SCHEMA, success_schema
 from centgate.json_schema import iterate_objects
 from centgate.payments.delivery_terms import DELIVERY_TERMS_SCHEMA, build_delivery_terms
 from centgate.payments.terms import list_requirements
@@ -105,7 +106,7 @@ def openapi_document(catalog: tuple[AnyService, ...], settings: Settings) -> dic
             "headers": {**HEADERS, **mpp_headers(settings)},
             "parameters": {"PaymentSignature": PAYMENT_SIGNATURE, "IdempotencyKey": IDEMPOTENCY_KEY},
             "responses": {
-                _response_name(status): _error_response(status, accepts, settings)
+                response_name(status): _error_response(status, accepts, settings)
                 for status in _error_statuses()
             },
         },
@@ -211,7 +212,7 @@ def _build_paid_path(service: AnyService, settings: Settings, schemas: dict[str,
             "responses": {
                 "200": _paid_response(service, settings, schema_ref(data)),
                 **{
-                    str(status): {"$ref": f"#/components/responses/{_response_name(status)}"}
+                    str(status): {"$ref": f"#/components/responses/{response_name(status)}"}
                     for status in _error_statuses()
                 },
             },
@@ -253,6 +254,7 @@ def _catalogue_operation(service: AnyService) -> dict[str, Any]:
             "200": _free_response("The catalogue entry."),
             **_not_found_response(),
             **_TOO_MANY_REQUESTS,
+            **CONNECTION_RESPONSES,
         },
     }
 
@@ -361,6 +363,7 @@ def _build_free_path(
             "responses": {
                 "200": _free_response(description, media_types, schema),
                 "405": {"$ref": "#/components/responses/MethodNotAllowed"},
+                **CONNECTION_RESPONSES,
                 **({} if operation in _UNLIMITED else _TOO_MANY_REQUESTS),
                 **(responses or {}),
             },
@@ -390,32 +393,31 @@ def _not_found_response() -> dict[str, Any]:
 def _error_response(status: int, accepts: list[dict[str, Any]], settings: Settings) -> dict[str, Any]:
     examples = build_error_examples(accepts)
     rows = {code: meaning for code, meaning in ERROR_SPECS.items() if meaning.status == status}
+    meanings = {code: f"{row.when} {row.action}" for code, row in rows.items()}
+    shown = {code: examples[code] for code in rows}
+    if status in CONNECTION_ERRORS:
+        code, cause = CONNECTION_ERRORS[status]
+        meanings[code], shown[code] = cause, build_connection_example(code, cause)
     special = {
         402: ("PAYMENT-REQUIRED", "PAYMENT-RESPONSE", *challenge_headers(settings)),
         404: ("PAYMENT-RESPONSE", "Idempotent-Replayed"),  # `no_data` is a paid answer
         405: ("Allow",),
-        429: ("Retry-After",),
-        502: ("Retry-After",),
-        504: ("Retry-After",),
+        **dict.fromkeys((429, 500, 502, 503, 504), ("Retry-After",)),
     }
     return {
-        "description": " ".join(f"`{code}`: {row.when} {row.action}" for code, row in rows.items()),
+        "description": " ".join(f"`{code}`: {meaning}" for code, meaning in meanings.items()),
         "headers": _header_refs("X-Request-Id", *special.get(status, ())),
         "content": {
             "application/json": {
                 "schema": schema_ref("Error"),
-                "examples": {code: {"value": examples[code]} for code in rows},
+                "examples": {code: {"value": example} for code, example in shown.items()},
             }
         },
     }
 
 
 def _error_statuses() -> list[int]:
-    return sorted({meaning.status for meaning in ERROR_SPECS.values()})
-
-
-def _response_name(status: int) -> str:
-    return "".join(word.capitalize() for word in HTTPStatus(status).phrase.split())
+    return sorted({meaning.status for meaning in ERROR_SPECS.values()} | CONNECTION_ERRORS.keys())
 
 
 def _header_refs(*names: str) -> dict[str, Any]:

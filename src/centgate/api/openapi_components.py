@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, get_args
 
-from centgate.envelope import ERROR_SPECS
+from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS
 from centgate.errors import PaymentState, Retry
 from centgate.payments.delivery_terms import DELIVERY_TERMS
 
@@ -14,6 +15,17 @@ _BASE64_JSON = {"type": "string", "contentEncoding": "base64", "contentMediaType
 def schema_ref(schema: str) -> dict[str, str]:
     """Return a reference to a schema of the document."""
     return {"$ref": f"#/components/schemas/{schema}"}
+
+
+def response_name(status: int) -> str:
+    """Return the name of the component that describes the errors of a status."""
+    return "".join(word.capitalize() for word in HTTPStatus(status).phrase.split())
+
+
+CONNECTION_RESPONSES: dict[str, Any] = {
+    str(status): {"$ref": f"#/components/responses/{response_name(status)}"} for status in CONNECTION_ERRORS
+}
+"""Responses of every operation: errors that are sent before the route is known."""
 
 
 def build_error_schema() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from centgate.api.openapi_components import CONNECTION_RESPONSES
 from centgate.client.policy import DEFAULT_LIMIT
 from centgate.client.wallet_payments import MAX_LIMIT, PAYMENTS_PATH
 
@@ -134,6 +135,7 @@ def _build_operation(
                 },
                 "content": content,
             },
+            **CONNECTION_RESPONSES,
             **{status: {"$ref": f"#/components/responses/{name}"} for status, name in sorted(names.items())},
         },
     }

@@ -16,7 +16,7 @@ from urllib.parse import quote as quote_url
 from centgate.api.error_examples import build_error_examples
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
-from centgate.envelope import ERROR_SPECS
+from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS
 from centgate.prices import format_price
 from centgate.request_body import MAX_BODY_BYTES
 from centgate.signing.assets import TOKEN_DECIMALS
@@ -197,6 +197,8 @@ def _reference_context(deployment: ApiSnapshot) -> dict[str, Any]:
     codes: dict[str, list[str]] = {}
     for code, meaning in ERROR_SPECS.items():
         codes.setdefault(str(meaning.status), []).append(code)
+    for status, (code, _) in CONNECTION_ERRORS.items():
+        codes.setdefault(str(status), []).append(code)
     return {
         "paid": [each for each in operations if each.price and each.path in paths],
         "free": [each for each in operations if not each.price and each.path not in paths],
