@@ -203,6 +203,40 @@ def test_search_matches_titles() -> None:
     assert (first.url, first.title) == (f"{ROOT}/2", "Returns and refunds")
 
 
+@pytest.mark.parametrize(
+    ("search", "word"),
+    [
+        ("cat", "scatter"),
+        # Cyrillic, Greek, Latin with an accent
+        ("\u043a\u043e\u0442", "\u0441\u043a\u043e\u0442\u0438\u043d\u0430"),
+        ("\u043f\u043e\u0440\u0442", "\u044d\u043a\u0441\u043f\u043e\u0440\u0442"),
+        ("\u03bc\u03ad\u03bd\u03b1", "\u03bb\u03b9\u03bc\u03ad\u03bd\u03b1\u03c2"),
+        ("\xe9t\xe9", "tabl\xe9t\xe9"),
+    ],
+)
+def test_search_matches_no_part_inside_word(search: str, word: str) -> None:
+    assert score_relevance(search, [[word]]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("search", "word"),
+    [
+        ("cat", "category"),
+        # Cyrillic: the start of a word, and another form of it
+        ("\u043a\u043e\u0442", "\u043a\u043e\u0442\u0438\u043a"),
+        ("\u043a\u043d\u0438\u0433\u0438", "\u043a\u043d\u0438\u0433\u0430"),
+        # Chinese, Japanese, Thai, Khmer, Korean: inside
+        ("\u4ef7\u683c", "\u4ea7\u54c1\u4ef7\u683c\u8868"),
+        ("\u30ab\u30bf\u30ed\u30b0", "\u88fd\u54c1\u30ab\u30bf\u30ed\u30b0\u4e00\u89a7"),
+        ("\u0e07\u0e32\u0e19", "\u0e23\u0e32\u0e22\u0e07\u0e32\u0e19"),
+        ("\u1797\u17b6\u179f", "\u17a2\u1780\u17d2\u179f\u179a\u1797\u17b6\u179f"),
+        ("\uac80\uc0c9", "\uc6f9\uac80\uc0c9"),
+    ],
+)
+def test_search_matches_part_of_word(search: str, word: str) -> None:
+    assert score_relevance(search, [[word]])[0] > 0
+
+
 def test_unmatched_pages_follow_in_site_order() -> None:
     assert rank_paths(["/a/b/c", "/a", "/x/y/fish", "/"], search="fish") == ["/x/y/fish", "/", "/a", "/a/b/c"]
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from centgate.web.index.words import HANGUL, UNSPACED, drop_accents
+from centgate.web.index.words import drop_accents
+from centgate.web.scripts import HANGUL, UNSPACED
 
 PASSAGE_LENGTH = 300
 """Maximum characters of a passage."""

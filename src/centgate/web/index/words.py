@@ -10,6 +10,8 @@ from itertools import pairwise
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from centgate.web.scripts import HANGUL, UNSPACED
+
 MAX_WORD_LENGTH = 40
 """Maximum characters of an indexed word, enough for a hash or an address without its prefix."""
 DEFAULT_LANGUAGE = "en"
@@ -54,10 +56,6 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|(?:[^\W\dA-Za-z_]|[\u0591-
 _ACCENT = re.compile("[\u0300-\u036f]")
 _LAST_ACCENTED = 0x1FFF
 """Last character that may be a letter with accents in one: Latin, Greek and Cyrillic are before it."""
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-"""Runs of letters of languages that are written without spaces: Thai to Khmer, Kana and Han."""
-HANGUL = re.compile("[\uac00-\ud7a3]+")
-"""Runs of Korean syllables: particles and endings are attached to words, and compounds have no spaces."""
 _PARTICLES = frozenset(
     """
     은 는 이 가 을 를 의 에 로 와 과 도 만 나 랑 들 인 뿐 에서 에게 한테 께서 에는 에도 으로 로서

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from centgate.web.scripts import HANGUL, UNSPACED
 from centgate.web.sitemap.urls import PageUrl
 
 MAX_TERMS = 16
@@ -170,7 +171,7 @@ def _match_weight(term: str, word: str) -> float:
         return 1.0
     if term.isdigit():
         return 0.0
-    if not term.isascii():  # its script may have no spaces between words
+    if UNSPACED.search(term) or HANGUL.search(term):
         return PREFIX_WEIGHT if term in word else 0.0
     if term[:3] != word[:3] or min(len(term), len(word)) < 3:
         return 0.0
