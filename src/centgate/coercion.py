@@ -45,6 +45,13 @@ def as_text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def as_flag(value: Any) -> bool | None:
+    """Parse a flag: a boolean, or 0 or 1 as a number or a text. None for anything else."""
+    if isinstance(value, str):
+        return {"0": False, "1": True}.get(value)
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
 def as_clean_name(value: Any) -> str | None:
     """Return an untrusted string as one clean line of at most 64 characters."""
     return clean_line(value) if isinstance(value, str) else None

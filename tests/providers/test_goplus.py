@@ -309,6 +309,17 @@ async def test_started_analysis_has_no_result(upstreams: FakeUpstreams, tmp_path
     assert (found.partial, found.raw, found.honeypot) == (True, {}, None)
 
 
+@pytest.mark.parametrize("value", ["2", "0.5", "1e-9", "-1", 2, 0.5], ids=repr)
+async def test_figure_is_no_flag(upstreams: FakeUpstreams, tmp_path: Path, value: Any):
+    row = {"address": TOKEN, "percent": "0.1", "is_locked": value, "is_contract": value}
+    found = await fetch_flags_with(
+        upstreams, tmp_path, is_honeypot=value, is_open_source=value, trust_list=value, holders=[row]
+    )
+
+    assert (found.honeypot, found.open_source, found.trusted) == (None, None, None)
+    assert [(holder.locked, holder.contract) for holder in found.holders or ()] == [(None, None)]
+
+
 async def test_count_of_honeypots_is_flag(upstreams: FakeUpstreams, tmp_path: Path):
     assert (
         await fetch_flags_with(upstreams, tmp_path, honeypot_with_same_creator="2")

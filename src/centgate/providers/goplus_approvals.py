@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, cast
 
 from centgate.chains import from_chain_seconds
-from centgate.coercion import as_address, as_amount, as_clean_name, as_decimals
+from centgate.coercion import as_address, as_clean_name, as_decimals, as_flag
 from centgate.crypto.approvals.reported import (
     UNLIMITED_ALLOWANCE,
     ReportedApproval,
@@ -63,7 +63,7 @@ def _parse_token(row: Any) -> ReportedToken | None:
         address=token,
         symbol=as_clean_name(fields.get("token_symbol")),
         decimals=as_decimals(fields.get("decimals")),
-        malicious=_parse_flag(fields.get("malicious_address")),
+        malicious=as_flag(fields.get("malicious_address")),
         misconduct=_parse_labels(fields.get("malicious_behavior")),
     )
 
@@ -94,10 +94,10 @@ def _parse_spender(chain_id: int, spender: str, info: Any) -> ReportedSpender:
         address=spender,
         name=as_clean_name(fields.get("contract_name")),
         project=as_clean_name(fields.get("tag")),
-        is_contract=_parse_flag(fields.get("is_contract")),
-        source_verified=_parse_flag(fields.get("is_open_source")),
-        trusted=_parse_flag(fields.get("trust_list")),
-        is_doubtful=_parse_flag(fields.get("doubt_list")),
+        is_contract=as_flag(fields.get("is_contract")),
+        source_verified=as_flag(fields.get("is_open_source")),
+        trusted=as_flag(fields.get("trust_list")),
+        is_doubtful=as_flag(fields.get("doubt_list")),
         misconduct=_parse_labels(fields.get("malicious_behavior")),
         deployed_at=_parse_time(fields.get("deployed_time"), chain_id),
     )
@@ -125,11 +125,6 @@ def _parse_labels(value: Any) -> tuple[str, ...]:
     values: Iterable[Any] = cast(list[Any], value) if isinstance(value, list) else [value]
     labels = (clean_line(each, 40) for each in values if isinstance(each, str))
     return tuple(label for label in labels if label)[:_MAX_LABELS]
-
-
-def _parse_flag(value: Any) -> bool | None:
-    figure = float(value) if isinstance(value, bool) else as_amount(value)
-    return None if figure is None else figure > 0
 
 
 def _parse_time(value: Any, chain_id: int) -> int | None:

@@ -16,6 +16,7 @@ from centgate.coercion import (
     as_amount,
     as_clean_name,
     as_count,
+    as_flag,
     as_list,
     as_number,
     as_pool_id,
@@ -28,6 +29,8 @@ from centgate.sanitize import clean_line
 
 _NESTED_FLAGS = {"fake_token": "value", "is_in_cex": "listed"}
 """Flags that are objects; older answers have the value of this member in place of the object."""
+_COUNT = "honeypot_with_same_creator"
+"""The one flag that is a count in some answers."""
 _MAX_HOLDERS, _MAX_POOLS, _MAX_LOCKS = 10, 100, 200
 """Rows read of a list of holders, as many as are documented, of a list of pairs, and of a holder's locks."""
 _ROUNDING = 1e-6
@@ -38,7 +41,7 @@ def parse_token_security(row: dict[str, Any], *, partial: bool) -> TokenFlags:
     """Parse one token's object in `result`; `partial` says that the analysis is not finished."""
     raw = _scalars(row)
     fields = _FieldReader(row, raw)
-    flags: dict[str, Any] = {ours: _parse_flag(raw.get(theirs)) for ours, theirs in GOPLUS_FIELDS.items()}
+    flags: dict[str, Any] = {ours: _read_flag(raw, theirs) for ours, theirs in GOPLUS_FIELDS.items()}
     return TokenFlags(
         **flags,
         buy_tax=fields.percent("buy_tax"),
@@ -77,10 +80,11 @@ def _scalars(row: dict[str, Any]) -> dict[str, str]:
     return values
 
 
-def _parse_flag(value: str | None) -> bool | None:
-    """Parse a flag: "1" or "0", or a count. None for anything else."""
-    figure = as_number(value)
-    return None if figure is None or figure < 0 else figure > 0
+def _read_flag(raw: Mapping[str, str], field: str) -> bool | None:
+    if field == _COUNT:
+        count = as_count(raw.get(field))
+        return None if count is None else count > 0
+    return as_flag(raw.get(field))
 
 
 def _parse_share(value: Any) -> float | None:
@@ -155,14 +159,14 @@ class _FieldReader:
         percent = self._percent(f"{field}.percent", share)
         if share in (None, ""):  # what it holds is missing in every sum
             self.unreadable.append(f"{field}[]")
-        is_locked = _parse_flag(row.get("is_locked", row.get("locked")))
+        is_locked = as_flag(row.get("is_locked", row.get("locked")))
         locks = () if percent is None else _parse_locks(row, percent)
         if is_locked and any(lock.end_unreadable for lock in locks):
             self.unreadable.append(f"{field}.locked_detail")
         return Holder(
             address=holder,
             tag=as_clean_name(row.get("tag")),
-            contract=_parse_flag(row.get("is_contract")),
+            contract=as_flag(row.get("is_contract")),
             locked=is_locked,
             percent=percent,
             locks=locks,
