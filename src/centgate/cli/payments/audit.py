@@ -94,10 +94,7 @@ async def audit_now(context: CommandContext, *, period: AuditPeriod, output_form
     """Audit every payee address of the settings and of the period."""
     period.check()
     since, until = period.to_times(context.view.now)
-    store = context.journal.store
-    if store is None:
-        context.print_empty("there is no journal")
-        return 1
+    store = context.store
     positions = {each.recipient: each for each in await store.read(audit_queries.list_positions)}
     recipients = await _find_recipients(context, period, positions, since, until)
     async with open_node_session() as session:

@@ -38,14 +38,14 @@ _TIMES_HELP = "Times are a date (2026-11-21), a UTC time (2026-11-21T09:00:00Z) 
 _EXIT_CODES = """\b
 Exit codes:
 0  done, also if there is nothing to show
-1  the journal cannot be read or has another version, or no payment has that
-   name
+1  there is no journal, it cannot be read or has another version, or no
+   payment has that name
 2  wrong input or settings
 """
 _RECONCILE_EXIT_CODES = """\b
 Exit codes:
 0  no payment is open
-1  some payments are still open, or the journal cannot be read
+1  some payments are still open, there is no journal, or it cannot be read
 2  wrong input or settings
 """
 

@@ -6,9 +6,9 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -17,13 +17,14 @@ from centgate.cli.server_settings import load_settings
 from centgate.cli.terminal import create_console, discard_stdout, print_message
 from centgate.log import configure_logging
 from centgate.payments.database.migrations import SchemaMismatch
-from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable
+from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory
 from centgate.payments.journal.descriptions import ViewSettings, create_view
 from centgate.payments.journal.process_queries import read_time
 from centgate.payments.journal.readonly import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.reports.console_actions import ConsoleActionName, record_console_action
 from centgate.settings import Settings
 
+T = TypeVar("T")
 ExitCode = Literal[0, 1, 2, 130]
 OutputFormat = Literal["table", "json", "csv", "jsonl"]
 
@@ -34,6 +35,10 @@ COMMAND_LINE = "command line"
 
 class InvalidArgument(Exception):
     """An invalid argument; the message says what is valid."""
+
+
+class JournalMissing(Exception):
+    """There is no journal, perhaps since its database is misspelt; the message says where it would be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +60,12 @@ class CommandContext:
             unit = partial(record_console_action, action, COMMAND_LINE, result, subject=subject)
             await self.journal.store.run(unit)
 
-    def print_empty(self, message: str) -> None:
-        """Print that there is no result, or that there is no journal."""
-        print_message(self.journal.missing_message or message)
+    @property
+    def store(self) -> Store:
+        """Store for the commands that write. Raises JournalMissing."""
+        if self.journal.store is None:
+            raise JournalMissing(self.journal.missing_message)
+        return self.journal.store
 
 
 def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCode:
@@ -69,7 +77,7 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
     except (InvalidArgument, InvalidDatabaseUrl) as error:
         print_message(str(error))
         return 2
-    except SchemaMismatch as error:
+    except (JournalMissing, SchemaMismatch) as error:
         print_message(str(error))
     except JournalUnavailable as error:
         print_message(
@@ -99,6 +107,16 @@ async def _run_in_context(
         return await work(context)
 
 
+class _MissingReader:
+    """Reader of a missing journal: a command that gets to reading ends with its message."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    async def read(self, _unit: UnitFactory[T]) -> T:
+        raise JournalMissing(self._message)
+
+
 class _Routes(Mapping[str, str]):
     """Paths by service slug; the services, with all that they import, are loaded when one is needed."""
 
@@ -122,4 +140,6 @@ class _Routes(Mapping[str, str]):
 async def _open_context(settings: Settings) -> AsyncGenerator[CommandContext]:
     async with open_readonly(settings.database_url) as books:
         now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
+        if books.missing_message is not None:
+            books = replace(books, reader=_MissingReader(books.missing_message))
         yield CommandContext(settings, books, create_view(settings, now, _Routes()))

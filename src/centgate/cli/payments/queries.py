@@ -107,7 +107,7 @@ async def list_payments(
         if next_cursor:
             print_renderable(text_line(f"\nNext page: --after {next_cursor}"))
     else:
-        context.print_empty(_explain_no_match(options, context))
+        print_message(_explain_no_match(options, context))
     return 0
 
 
@@ -117,7 +117,7 @@ async def show_payment(
     """Show all details of the payments with a name."""
     records = await context.journal.reader.read(partial(find_by_reference, name))
     if not records:
-        context.print_empty(
+        print_message(
             f"no payment found for {name!r}: give a transaction (its own or its refund's), a nonce, "
             "a request id or payer:nonce"
         )
@@ -188,7 +188,7 @@ async def show_summary(
     elif lines:
         print_renderable(render.summary_table(lines, sums, create_console().width))
     else:
-        context.print_empty("no payment was presented in that time")
+        print_message("no payment was presented in that time")
     return 0
 
 
@@ -219,7 +219,7 @@ async def show_totals(
                 text_line(f"\nThe first {len(lines)} of {len(groups)}: add --limit {len(groups)}")
             )
     else:
-        context.print_empty(_explain_no_match(options, context))
+        print_message(_explain_no_match(options, context))
     return 0
 
 

@@ -55,7 +55,7 @@ async def reconcile_now(
         resolved = [_resolution_entry(each) for each in resolutions]
         print_json({"resolved": resolved, "open": [payment_entry(each, context.view) for each in after]})
     elif not before:
-        context.print_empty("no payment is open")
+        print_message("no payment is open")
     else:
         if resolutions:
             print_renderable(render.resolutions_table(resolutions, create_console().width))
@@ -76,7 +76,7 @@ def _show_open_payments(
         print_renderable(render.payments_table(before, context.view, create_console().width))
         print_renderable(text_line(f"\nOpen: {len(before)}. Nothing was looked up."))
     else:
-        context.print_empty("no payment is open")
+        print_message("no payment is open")
     return 1 if before else 0
 
 

@@ -62,7 +62,7 @@ async def show_refund_list(
             print_renderable(text_line(f"\nPayments: {count}, {total} in all ({asset} on {network})"))
         print_renderable(text_line(f"\n{describe_refund()}"))
     else:
-        context.print_empty("no payment is to be refunded")
+        print_message("no payment is to be refunded")
     return 0
 
 
@@ -71,10 +71,9 @@ async def mark_refunded(context: CommandContext, name: str, transaction: str, *,
     if problem := find_hash_problem(transaction):
         raise InvalidArgument(f"--in {problem}")
     record = await _find_single(context, name)
-    store = context.journal.store
-    if record is None or store is None:
+    if record is None:
         return 1
-    recorder = RefundRecorder(context.settings, store, context.view)
+    recorder = RefundRecorder(context.settings, context.store, context.view)
     problem = await recorder.enter_refund(record, transaction, unchecked=unchecked)
     result = problem.message if problem else describe_recorded_refund(transaction, unchecked=unchecked)
     await context.record_action("refund", result, subject=payment_reference(record))
@@ -122,5 +121,5 @@ async def _find_single(context: CommandContext, name: str) -> PaymentRecord | No
     if records:
         print_message(describe_matches(name, records))
     else:
-        context.print_empty(f"no payment found for {name!r}: give its transaction or payer:nonce")
+        print_message(f"no payment found for {name!r}: give its transaction or payer:nonce")
     return None

@@ -66,7 +66,7 @@ async def list_webhooks(
     elif entries:
         print_renderable(render.webhooks_table(entries))
     else:
-        context.print_empty("there is no such event" if state else "there is no event")
+        print_message("there is no such event" if state else "there is no event")
     return 0
 
 
@@ -90,10 +90,7 @@ async def resend(context: CommandContext, *, event: str | None, unsent: bool) ->
     """Make an event due now, or all that were not sent."""
     if (event is None) != unsent:
         raise InvalidArgument("give the id of an event, or --unsent")
-    store = context.journal.store
-    if store is None:
-        context.print_empty("there is no event")
-        return 1
+    store = context.store
     if event is None:
         number = await webhook_actions.resend_all(store)
         text = f"{number} event{'' if number == 1 else 's'} will be sent within seconds"
@@ -111,10 +108,9 @@ async def resend(context: CommandContext, *, event: str | None, unsent: bool) ->
 
 async def enable(context: CommandContext) -> ExitCode:
     """Send events again to a receiver that answered 410."""
-    store = context.journal.store
     if create_receiver(context.settings) is None:
         raise InvalidArgument(NOT_SET)
-    is_enabled = store is not None and await webhook_actions.enable_receiver(context.settings, store)
+    is_enabled = await webhook_actions.enable_receiver(context.settings, context.store)
     text = "events are sent again" if is_enabled else "the receiver was not disabled"
     await context.record_action("enable webhooks", text)
     print_renderable(text_line(text))
