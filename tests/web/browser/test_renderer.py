@@ -293,6 +293,32 @@ async def test_navigation_outside_of_http_is_refused(
 
 @pytest.mark.extended
 @pytest.mark.parametrize(
+    "script",
+    [
+        "location.href = 'mailto:a@b.example'",
+        "location = 'tel:+123'",
+        "location.replace('app://open')",
+        "open('mailto:a@b.example', '_self')",
+        "link.click()",
+        "setInterval(() => location.href = 'mailto:a@b.example', 50)",
+    ],
+)
+async def test_navigation_to_another_program_is_ignored(
+    renderer: Renderer, site: ScriptedSite, script: str
+) -> None:
+    site.pages["writing"] = (
+        "<a id=link href='mailto:a@b.example'>mail</a>"
+        f"<script>{script}</script><p id=x></p><script>x.textContent = 'read ' + 'on'</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}writing", SECONDS)
+
+    assert rendered.url == f"{site.url}writing"
+    assert b"read on" in rendered.html
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
     "page",
     [
         "<script>while (true) {}</script>",

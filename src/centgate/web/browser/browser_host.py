@@ -39,6 +39,11 @@ MIN_TEXT, LATE_SECONDS, EMPTY_SECONDS = 200, 1.0, 3.0
 _DISABLE_SCRIPT = (
     "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete self[n]"
 )
+# a navigation to another program (mailto:, tel:) would end the parsing of the page, which then never loads
+_STAY_SCRIPT = (
+    "self.navigation?.addEventListener('navigate', event => "
+    "{ if (!/^(https?|about|blob|data):/.test(event.destination.url)) event.preventDefault() })"
+)
 _PAGE_EXPRESSION = f"""({{
   url: location.href.slice(0, {MAX_URL_LENGTH}),
   html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
@@ -93,7 +98,7 @@ class BrowserHost:
         )
 
     async def _load_page(self, context: BrowserContext, command: dict[str, Any]) -> dict[str, Any]:
-        await context.add_init_script(_DISABLE_SCRIPT)
+        await context.add_init_script(f"{_DISABLE_SCRIPT}; {_STAY_SCRIPT}")
         return await _PageVisit(await context.new_page(), command["seconds"]).load(command["url"])
 
     async def _send_response(self, number: int, answer: dict[str, Any]) -> None:
