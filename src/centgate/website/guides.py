@@ -16,9 +16,11 @@ from urllib.parse import quote as quote_url
 from centgate.api.error_examples import build_error_examples
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
+from centgate.client_limits import WRONG_REQUESTS
 from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS
 from centgate.prices import format_price
 from centgate.request_body import MAX_BODY_BYTES
+from centgate.settings import Settings
 from centgate.signing.assets import TOKEN_DECIMALS
 from centgate.signing.receipts.typed_data import ANSWER, OFFER, RECEIPT
 from centgate.website import discovery
@@ -213,7 +215,16 @@ def _reference_context(deployment: ApiSnapshot) -> dict[str, Any]:
 
 
 def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
-    return {"errors": ERROR_SPECS, "examples": build_error_examples(_accepts_entries(deployment))}
+    defaults = {name: field.default for name, field in Settings.model_fields.items()}
+    return {
+        "errors": ERROR_SPECS,
+        "examples": build_error_examples(_accepts_entries(deployment)),
+        "limits": {
+            "requests": f"{defaults['free_per_minute']:,}",
+            "refused": defaults["refused_per_minute"],
+            "wrong": WRONG_REQUESTS,
+        },
+    }
 
 
 def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
