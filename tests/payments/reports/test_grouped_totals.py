@@ -212,8 +212,8 @@ def test_table_marks_test_money_and_omitted_rows(url: str) -> None:
     assert "0.140000" not in result
 
 
-def test_empty_journal_is_reported(tmp_path: Path) -> None:
+def test_missing_journal_is_an_error(tmp_path: Path) -> None:
     result = run_payments_command("totals", url=f"sqlite:///{tmp_path / 'none.db'}")
 
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "there is no journal yet" in result.stderr
