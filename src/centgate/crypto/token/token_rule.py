@@ -49,10 +49,10 @@ class AmountRange:
 class TokenRule:
     """One row of the table.
 
-    The message is a sentence with `{evidence...}` placeholders. The evidence fields are `<source>:<field>`
-    (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`, `onchain:simulation.isHoneypot`,
-    `liquidity:...`), the decisive one first; a flag that the bytecode tells is cited from there as well.
-    The subject is worded to complete "not checked: ...".
+    The message is a sentence, in which `{amount}` is the amount of the condition, an `AmountRange`. The
+    evidence fields are `<source>:<field>` (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`,
+    `onchain:simulation.isHoneypot`, `liquidity:...`), the decisive one first; a flag that the bytecode tells
+    is cited from there as well. The subject is worded to complete "not checked: ...".
     """
 
     id: str
@@ -69,6 +69,12 @@ class TokenRule:
     def threshold(self) -> str:
         """The amounts for which it applies, in words; empty for a rule without one."""
         return str(self.condition) if isinstance(self.condition, AmountRange) else ""
+
+    def explain(self, evidence: TokenEvidence) -> str:
+        """Return the message with the amount that the condition reads."""
+        if not isinstance(self.condition, AmountRange):
+            return self.message
+        return self.message.format(amount=self.condition.read(evidence))
 
 
 @dataclass(frozen=True, slots=True)

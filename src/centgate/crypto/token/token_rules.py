@@ -60,7 +60,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "liquidity_locked",
         "info",
         "locked liquidity",
-        "{evidence.locked_percent:.4g} % of its liquidity is locked or burned.",
+        "{amount:.4g} % of its liquidity is locked or burned.",
         AmountRange(lambda evidence: evidence.locked_percent, 95),
         ("goplus:lp_holders", "onchain:liquidity.lockedPercent"),
     ),

@@ -131,7 +131,7 @@ def raise_flags(evidence: TokenEvidence) -> list[VerdictFlag]:
 
 
 def _build_flag(evidence: TokenEvidence, rule: TokenRule) -> VerdictFlag:
-    severity, message = rule.severity, rule.message.format(evidence=evidence)
+    severity, message = rule.severity, rule.explain(evidence)
     for each in SEVERITY_LIMITS:
         if (
             rule.kind in each.kinds
