@@ -10,7 +10,6 @@ import pytest
 
 from centgate.answers.token_risk import build_token_risk
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import (
     GOPLUS_FIELDS,
@@ -20,6 +19,7 @@ from centgate.crypto.token.security import (
     TokenFlags,
     TokenLock,
 )
+from centgate.crypto.token.token_evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.services.token_risk import token_risk
 

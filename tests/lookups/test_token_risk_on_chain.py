@@ -16,8 +16,8 @@ from lookups.token_cases import CASES
 from lookups.token_world import WETH, TokenWorld, create_world
 from tampering_proxy import rpc_error, start_proxy
 
-from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.pools import PoolKey
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_warnings import collect_warnings
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app

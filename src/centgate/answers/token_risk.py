@@ -9,9 +9,9 @@ from pydantic import Field
 
 from centgate.crypto.contract.owners import OwnerKind
 from centgate.crypto.token.citations import Citation, cite_field
-from centgate.crypto.token.evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
+from centgate.crypto.token.token_evidence import MissingReason, TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_verdict import TokenVerdict, VerdictFlag, evaluate_token
@@ -439,7 +439,8 @@ def _build_limit(evidence: TokenEvidence, name: Literal["max_buy", "max_sell"]) 
 
 
 def _build_taxes(evidence: TokenEvidence) -> TokenTaxes:
-    powers = (evidence.has_power("tax_modifiable"), evidence.has_power("personal_tax_modifiable"))
+    has_power = evidence.ownership.has_power
+    powers = (has_power("tax_modifiable"), has_power("personal_tax_modifiable"))
     return TokenTaxes(
         buy=_build_tax(evidence, "buy_tax"),
         sell=_build_tax(evidence, "sell_tax"),
@@ -463,30 +464,31 @@ def _build_tax(evidence: TokenEvidence, name: TaxName) -> Tax:
 
 def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
     flags, owner = evidence.token_flags, evidence.owner
-    is_owner_known = owner is not None and evidence.owner_kind == owner.kind
+    contract, ownership = evidence.contract, evidence.ownership
+    is_owner_known = owner is not None and ownership.kind == owner.kind
     return TokenOwnership(
-        state=evidence.owner_state,
-        owner_address=evidence.owner_address or None,
-        owner_is_contract=evidence.is_owner_contract,
-        owner_kind=evidence.owner_kind,
+        state=ownership.state,
+        owner_address=ownership.address or None,
+        owner_is_contract=ownership.is_contract,
+        owner_kind=ownership.kind,
         owner_threshold=owner.threshold if owner and is_owner_known else None,
         owner_count=owner.owner_count if owner and is_owner_known else None,
         owner_has_modules=owner.has_modules if owner and is_owner_known else None,
         owner_delay_seconds=owner.delay_seconds if owner and is_owner_known else None,
         creator_address=flags.creator_address,
         reclaimable=flags.reclaimable,
-        source_verified=evidence.is_source_verified,
-        upgradeable=evidence.is_upgradeable,
-        can_mint=evidence.has_power("mintable"),
-        can_pause=evidence.has_power("pausable"),
+        source_verified=contract.is_source_verified,
+        upgradeable=contract.is_upgradeable,
+        can_mint=ownership.has_power("mintable"),
+        can_pause=ownership.has_power("pausable"),
         can_blacklist=flags.blacklists,
-        can_change_balances=evidence.has_power("changes_balances"),
+        can_change_balances=ownership.has_power("changes_balances"),
         can_self_destruct=flags.self_destructs,
         owner_percent=evidence.owner_percent,
         creator_percent=evidence.creator_percent,
         top_holders_percent=evidence.top_holders_percent,
         holder_count=flags.holder_count,
-        trusted=evidence.is_well_known or flags.trusted,
+        trusted=evidence.token_flags.is_well_known or flags.trusted,
         source="goplus" if evidence.flags else "onchain" if evidence.bytecode_flags else None,
     )
 

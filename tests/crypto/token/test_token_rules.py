@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.citations import Citation, cite_field
-from centgate.crypto.token.evidence import KEY_FLAGS, TokenEvidence
+from centgate.crypto.token.evidence.contract import KEY_FLAGS
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.powers import ContractPower
@@ -30,6 +30,7 @@ from centgate.crypto.token.security import (
     TokenLock,
     TradeLimit,
 )
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity, sum_pool_liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
 from centgate.crypto.token.token_rules import TOKEN_RULES
@@ -540,7 +541,7 @@ def test_contract_without_owner_data_keeps_its_powers(shown: Owner | None):
     facts = replace(change_flags(owner_address="", **POWERS), owner=shown)
 
     assert list_flags(facts)["owner_changes_balances"] == "critical"
-    assert (facts.owner_state, facts.has_power("mintable")) == ("none", True)
+    assert (facts.ownership.state, facts.ownership.has_power("mintable")) == ("none", True)
     assert evaluate_token(change_flags(facts, trusted=True)).level == "low"
     assert "ownership_given_up" not in list_flags(facts)
 
@@ -553,7 +554,7 @@ def test_roles_keep_powers_after_renounced_ownership():
     facts = replace(change_flags(owner_address=BURN, **POWERS), has_other_controllers=True)
 
     assert list_flags(facts)["owner_changes_balances"] == "critical"
-    assert facts.has_power("mintable") is True
+    assert facts.ownership.has_power("mintable") is True
 
 
 @pytest.mark.parametrize("doubt", ["hidden_owner", "reclaimable", "proxy"])
@@ -661,8 +662,8 @@ def test_owner_denied_by_analysis_is_reported(listed: str):
     facts = change_flags(owner_address=listed, owner_percent=30.0, mintable=True)
     facts = replace(facts, owner=replace(SHARED_SAFE, address=OTHER))
 
-    assert (facts.owner_state, facts.owner_address, facts.owner_kind) == ("held", OTHER, "safe")
-    assert (facts.owner_percent, facts.has_power("mintable")) == (None, True)
+    assert (facts.ownership.state, facts.ownership.address, facts.ownership.kind) == ("held", OTHER, "safe")
+    assert (facts.owner_percent, facts.ownership.has_power("mintable")) == (None, True)
     (warning,) = [each for each in evaluate_token(facts).warnings if "owner on the chain" in each]
     assert OTHER in warning
     assert "the chain counts" in warning
@@ -671,15 +672,19 @@ def test_owner_denied_by_analysis_is_reported(listed: str):
 def test_renounced_ownership_is_read_from_chain():
     facts = replace(change_flags(owner_address="", mintable=True), owner=Owner("0x" + "0" * 40, "renounced"))
 
-    assert (facts.owner_state, facts.has_power("mintable")) == ("renounced", False)
+    assert (facts.ownership.state, facts.ownership.has_power("mintable")) == ("renounced", False)
     assert not any("owner on the chain" in each for each in evaluate_token(facts).warnings)
 
 
 def test_powers_of_burned_owner_read_false():
     nobody = change_flags(owner_address=BURN, mintable=True, pausable=True, whitelists=None)
 
-    assert [nobody.has_power(name) for name in ("mintable", "pausable", "whitelists")] == [False, False, None]
-    assert change_flags(nobody, reclaimable=True).has_power("mintable") is True
+    assert [nobody.ownership.has_power(name) for name in ("mintable", "pausable", "whitelists")] == [
+        False,
+        False,
+        None,
+    ]
+    assert change_flags(nobody, reclaimable=True).ownership.has_power("mintable") is True
 
 
 def test_power_denied_by_analysis_is_named_with_function():
@@ -706,7 +711,7 @@ def test_renounced_owner_changes_no_balances_but_code_may_be_destroyed():
     facts = change_flags(owner_address=BURN, changes_balances=True, self_destructs=True)
     shared = replace(change_flags(self_destructs=True), owner=SHARED_SAFE)
 
-    assert facts.has_power("changes_balances") is False
+    assert facts.ownership.has_power("changes_balances") is False
     flags = list_flags(facts)
     assert (flags["owner_changes_balances"], flags["self_destructs"]) == ("info", "critical")
     assert list_flags(shared)["self_destructs"] == "critical"
@@ -1058,9 +1063,9 @@ def test_analysis_precedes_bytecode_and_both_are_cited():
 def test_code_behind_proxy_decides_source_verification():
     proxy = change_flags(proxy=True, open_source=True)
 
-    assert change_simulation(proxy, proxy=True, open_source=False).is_source_verified is False
-    assert change_simulation(proxy, proxy=True, open_source=True).is_source_verified is True
-    assert replace(proxy, simulation=None).is_source_verified is None
+    assert change_simulation(proxy, proxy=True, open_source=False).contract.is_source_verified is False
+    assert change_simulation(proxy, proxy=True, open_source=True).contract.is_source_verified is True
+    assert replace(proxy, simulation=None).contract.is_source_verified is None
     assert any(
         "behind the proxy" in each for each in evaluate_token(replace(proxy, simulation=None)).warnings
     )
@@ -1069,18 +1074,18 @@ def test_code_behind_proxy_decides_source_verification():
 def test_trusted_proxy_is_not_called_verified_unread():
     proxy = change_flags(proxy=True, open_source=True, trusted=True)
 
-    assert replace(proxy, simulation=None).is_source_verified is None
-    assert change_simulation(proxy, all_open_source=True).is_source_verified is True
+    assert replace(proxy, simulation=None).contract.is_source_verified is None
+    assert change_simulation(proxy, all_open_source=True).contract.is_source_verified is True
 
 
 def test_source_is_unknown_if_no_source_tells_proxies():
     facts = change_flags(proxy=None, open_source=True)
 
     alone = replace(facts, simulation=None)
-    assert alone.is_source_verified is None
+    assert alone.contract.is_source_verified is None
     assert any("whether it is a proxy" in each for each in evaluate_token(alone).warnings)
-    assert change_simulation(facts, all_open_source=True).is_source_verified is True
-    assert replace(alone, bytecode_flags=BYTECODE).is_source_verified is True
+    assert change_simulation(facts, all_open_source=True).contract.is_source_verified is True
+    assert replace(alone, bytecode_flags=BYTECODE).contract.is_source_verified is True
 
 
 # the score
@@ -1645,10 +1650,10 @@ def test_proxy_unseen_by_simulation_counts(seen: Any):
     facts = change_simulation(proxy=seen, open_source=True, all_open_source=False)
     hidden = change_flags(facts, proxy=True, open_source=True)
 
-    assert (facts.is_source_verified, list_flags(facts)) == (True, {})
-    assert hidden.is_source_verified is False
+    assert (facts.contract.is_source_verified, list_flags(facts)) == (True, {})
+    assert hidden.contract.is_source_verified is False
     assert list_flags(hidden)["closed_source"] == "high"
-    assert change_simulation(hidden, all_open_source=True).is_source_verified is True
+    assert change_simulation(hidden, all_open_source=True).contract.is_source_verified is True
 
 
 def test_unreadable_verdict_is_reported():
@@ -1671,13 +1676,13 @@ def test_pinned_clone_is_not_upgradeable_and_needs_source_of_target():
     facts = change_flags(proxy=True, open_source=True, owner_address=BURN, mintable=True)
     clone = replace(facts, is_pinned_clone=True, bytecode_flags=replace(BYTECODE, mintable=True))
 
-    assert (facts.is_upgradeable, clone.is_upgradeable) == (True, False)
+    assert (facts.contract.is_upgradeable, clone.contract.is_upgradeable) == (True, False)
     assert ("upgradeable" in list_flags(facts), "upgradeable" in list_flags(clone)) == (True, False)
-    assert (facts.has_power("mintable"), clone.has_power("mintable")) == (True, False)
-    assert change_simulation(clone, all_open_source=True).is_source_verified is True
-    assert change_simulation(clone, all_open_source=False).is_source_verified is False
+    assert (facts.ownership.has_power("mintable"), clone.ownership.has_power("mintable")) == (True, False)
+    assert change_simulation(clone, all_open_source=True).contract.is_source_verified is True
+    assert change_simulation(clone, all_open_source=False).contract.is_source_verified is False
     unchecked = replace(clone, simulation=None)
-    assert unchecked.is_source_verified is None
+    assert unchecked.contract.is_source_verified is None
     assert any("behind the clone" in each for each in evaluate_token(unchecked).warnings)
 
 
@@ -1703,8 +1708,8 @@ def test_closed_code_that_may_be_a_clones_target_is_named(seen: Any):
 
     unread = replace(facts, bytecode_flags=None)
 
-    assert unread.is_source_verified is None
+    assert unread.contract.is_source_verified is None
     assert any("honeypot.is" in each and "clone" in each for each in evaluate_token(unread).warnings)
     read = replace(facts, bytecode_flags=replace(BYTECODE, proxy=False))
-    assert read.is_source_verified is True
+    assert read.contract.is_source_verified is True
     assert not any("clone" in each for each in evaluate_token(read).warnings)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, Holder, Simulation, TokenSource
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import TokenRule
 from centgate.timestamps import format_timestamp
 
@@ -95,7 +95,7 @@ def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
     elif part == "owner":
         value = getattr(evidence.owner, name, None)
     elif name == "isRead":
-        value = evidence.is_bytecode_read or None
+        value = evidence.contract.is_bytecode_read or None
     else:
         value = getattr(evidence.bytecode_flags, name, None)
     return (str(value).lower() if isinstance(value, bool) else str(value)) if value is not None else None

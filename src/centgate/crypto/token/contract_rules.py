@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import TokenRule
 
 _OWNER = "goplus:owner_address"
@@ -13,7 +13,7 @@ def _controls_everything(evidence: TokenEvidence) -> bool:
     """True if one key may change taxes, exclude holders and make more of the token."""
     flags = evidence.token_flags
     powers = (flags.tax_modifiable, flags.blacklists, flags.mintable)
-    return all(power is True for power in powers) and evidence.is_owner_unchecked
+    return all(power is True for power in powers) and evidence.ownership.is_unchecked
 
 
 CONTRACT_RULES: tuple[TokenRule, ...] = (
@@ -56,7 +56,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "high",
         "published source code",
         "Its source code is not published, so what it does cannot be checked.",
-        lambda evidence: evidence.is_closed_source,
+        lambda evidence: evidence.contract.is_closed_source,
         (
             "goplus:is_open_source",
             "honeypotis:contractCode.rootOpenSource",
@@ -69,7 +69,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "whether its code can be replaced",
         "It is a proxy: the account that controls it can replace its code.",
-        lambda evidence: evidence.is_upgradeable is True,
+        lambda evidence: evidence.contract.is_upgradeable is True,
         ("goplus:is_proxy", "honeypotis:contractCode.isProxy"),
         "code_power",
     ),

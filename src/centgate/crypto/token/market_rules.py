@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from centgate.crypto.token.evidence import MIN_SELLABLE_USD, TokenEvidence
+from centgate.crypto.token.token_evidence import MIN_SELLABLE_USD, TokenEvidence
 from centgate.crypto.token.token_rule import AmountRange, TokenRule
 from centgate.crypto.token.top_pair import DAY
 

@@ -150,6 +150,11 @@ class TokenFlags:
     """The source's names of fields with impossible values, such as a share above 100 %."""
     partial: bool = False
 
+    @property
+    def is_well_known(self) -> bool:
+        """True if it is on a list of trusted tokens or on a large exchange."""
+        return bool(self.trusted or self.cex_listed)
+
 
 @dataclass(frozen=True, slots=True)
 class SimulationFlag:

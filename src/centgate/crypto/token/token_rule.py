@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 
 RULES_VERSION = "2026-11-29"
 """Changes with every rule change. A date."""

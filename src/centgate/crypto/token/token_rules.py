@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from centgate.crypto.token.contract_rules import CONTRACT_RULES
-from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.market_rules import MARKET_RULES
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import AmountRange, SeverityLimit, TokenRule
 from centgate.crypto.token.trade_rules import SALE_RULES, SIMULATION_RULES, TAX_RULES
 
@@ -15,7 +15,7 @@ GAP_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the contract's analysis",
         "No source has analysed enough of its contract, so what its owner can do is not known.",
-        lambda evidence: not evidence.is_analysed,
+        lambda evidence: not evidence.contract.is_analysed,
         ("goplus:result",),
         "gap",
     ),
@@ -38,7 +38,7 @@ GAP_RULES: tuple[TokenRule, ...] = (
         "low",
         "what only source code shows",
         "Its contract is judged by its bytecode alone, which does not show every power.",
-        lambda evidence: evidence.flags is None and evidence.is_bytecode_read,
+        lambda evidence: evidence.flags is None and evidence.contract.is_bytecode_read,
         ("onchain:bytecode.isRead",),
         "gap",
     ),
@@ -50,7 +50,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "info",
         "its owner",
         "Its ownership was given up, so no account can use an owner's powers.",
-        lambda evidence: evidence.is_ownerless,
+        lambda evidence: evidence.ownership.is_given_up,
         (
             *("goplus:owner_address", "goplus:hidden_owner", "goplus:can_take_back_ownership"),
             *("goplus:is_proxy", "onchain:owner.kind"),
@@ -69,7 +69,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "info",
         "lists of trusted tokens",
         "It is on a list of trusted tokens, or traded on a large exchange.",
-        lambda evidence: evidence.is_well_known,
+        lambda evidence: evidence.token_flags.is_well_known,
         ("goplus:trust_list", "goplus:is_in_cex.listed"),
         "merit",
     ),
@@ -93,35 +93,40 @@ _LISTED = "It is traded on a large exchange, so this counts as centralised contr
 
 def _is_listed_only(evidence: TokenEvidence) -> bool:
     """True if a large exchange trades it and no list of trusted tokens has it: that proves less."""
-    return evidence.is_well_known and not evidence.is_trusted
+    return evidence.token_flags.is_well_known and evidence.token_flags.trusted is not True
 
 
 SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     SeverityLimit(
         frozenset({"power"}),
         "info",
-        lambda evidence: evidence.is_ownerless,
+        lambda evidence: evidence.ownership.is_given_up,
         "Its ownership was given up, so no account can use this power.",
     ),
     SeverityLimit(
         frozenset({"lasting_power"}),
         "low",
-        lambda evidence: evidence.is_ownerless,
+        lambda evidence: evidence.ownership.is_given_up,
         "Its ownership was given up, so this can no longer be changed; what was set stays in force.",
     ),
     SeverityLimit(
         frozenset({"power", "lasting_power"}),
         "high",
-        lambda evidence: evidence.has_shared_owner,
+        lambda evidence: evidence.ownership.is_shared,
         "Its owner is a Safe that needs several signatures.",
     ),
     SeverityLimit(
         frozenset({"power", "lasting_power", "code_power", "share"}),
         "low",
-        lambda evidence: evidence.is_trusted,
+        lambda evidence: evidence.token_flags.trusted is True,
         _CENTRALISED,
     ),
-    SeverityLimit(frozenset({"hidden_power"}), "medium", lambda evidence: evidence.is_trusted, _CENTRALISED),
+    SeverityLimit(
+        frozenset({"hidden_power"}),
+        "medium",
+        lambda evidence: evidence.token_flags.trusted is True,
+        _CENTRALISED,
+    ),
     SeverityLimit(
         frozenset({"power", "lasting_power", "code_power"}),
         "medium",
@@ -131,13 +136,13 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     SeverityLimit(
         frozenset({"habit"}),
         "low",
-        lambda evidence: evidence.is_trusted,
+        lambda evidence: evidence.token_flags.trusted is True,
         "It is on a list of trusted tokens, which know this of it.",
     ),
     SeverityLimit(
         frozenset({"gap"}),
         "low",
-        lambda evidence: evidence.is_trusted,
+        lambda evidence: evidence.token_flags.trusted is True,
         "It is on a list of trusted tokens, so this alone says little.",
     ),
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from centgate.crypto.token.citations import Citation, cite_field, list_evidence_fields
-from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK, FlagSeverity, TokenRule
 from centgate.crypto.token.token_rules import SEVERITY_LIMITS, TOKEN_RULES
 from centgate.crypto.token.token_warnings import collect_warnings
@@ -99,10 +99,10 @@ def rate_flags(flags: Sequence[VerdictFlag]) -> TokenScore:
 
 def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> RiskLevel:
     """Return the level of the worst flag; `unknown` if the evidence is too thin to rate it mild."""
-    if evidence.flags is None and not evidence.trades and not evidence.is_bytecode_read:
+    if evidence.flags is None and not evidence.trades and not evidence.contract.is_bytecode_read:
         return "unknown"
     worst = max((SEVERITY_RANK[flag.severity] for flag in flags), default=0)
-    significant = SEVERITY_RANK["medium"] if evidence.is_analysed else SEVERITY_RANK["high"]
+    significant = SEVERITY_RANK["medium"] if evidence.contract.is_analysed else SEVERITY_RANK["high"]
     if worst < significant and not _can_rate_mild(evidence):
         return "unknown"
     levels: tuple[RiskLevel, ...] = ("low", "low", "medium", "high", "critical")
@@ -111,9 +111,9 @@ def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> Risk
 
 def _can_rate_mild(evidence: TokenEvidence) -> bool:
     return (
-        evidence.is_trusted
+        evidence.token_flags.trusted is True
         or evidence.sale_succeeded
-        or (evidence.is_analysed and evidence.is_honeypot is not None)
+        or (evidence.contract.is_analysed and evidence.is_honeypot is not None)
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from centgate.crypto.token.citations import FIELD_BY_SOURCE_NAME, cite_field, list_evidence_fields
-from centgate.crypto.token.evidence import TokenEvidence
 from centgate.crypto.token.powers import POWER_FLAGS
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, TokenFlags, TokenSource
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import SALE_SUBJECT
 from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.trade_rules import (
@@ -96,7 +96,9 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
             f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
             f"{', '.join(shares)}"
         )
-    for name, percent in evidence.listed_shares.items():
+    flags = evidence.token_flags
+    for name, rows in (("holders", flags.holders), ("lp_holders", flags.lp_holders)):
+        percent = sum(row.percent or 0 for row in rows or ())
         if percent > MAX_LISTED_PERCENT:
             yield (
                 f"balance forged or unreadable: {LABELS['goplus']} lists shares in {name} that add up to "
@@ -166,7 +168,7 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     trade = next((trade for trade in evidence.trades if trade.source == "onchain"), None)
     is_read = {
         "onchain:simulation": trade is not None,
-        "onchain:bytecode": evidence.is_bytecode_read,
+        "onchain:bytecode": evidence.contract.is_bytecode_read,
         "onchain:owner": evidence.owner is not None and evidence.owner.kind != "unknown",
     }
     if unread := [part for part, is_known in is_read.items() if not is_known]:
@@ -194,15 +196,15 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
             f"{shares.undated_percent:.4g} % of the liquidity is called locked, and no source tells until "
             "when: the lock may end at any time"
         )
-    if evidence.runs_other_code and evidence.is_source_verified is None:
-        kind = "clone" if evidence.is_pinned_clone else "proxy"
+    if evidence.contract.runs_other_code and evidence.contract.is_source_verified is None:
+        kind = "clone" if evidence.contract.is_pinned_clone else "proxy"
         yield f"the source of the code behind the {kind} was not checked"
-    if evidence.may_run_other_code and evidence.simulation_result.all_open_source is False:
+    if evidence.contract.may_run_other_code and evidence.simulation_result.all_open_source is False:
         yield (
             f"{LABELS['honeypotis']} finds code without a published source among the contracts it calls; "
             "whether it is a proxy or a clone of that code was not checked"
         )
-    elif evidence.may_run_other_code and evidence.token_flags.open_source:
+    elif evidence.contract.may_run_other_code and evidence.token_flags.open_source:
         yield "whether it is a proxy or a clone of code without a published source was not checked"
 
 
@@ -422,13 +424,13 @@ def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
             f"{', '.join(others)}"
         )
     said_owner, owner = evidence.flags.owner_address, evidence.owner
-    if evidence.has_unlisted_owner and owner and not said_owner:
+    if evidence.ownership.is_unlisted and owner and not said_owner:
         yield (
             f"sources disagree: the owner on the chain is {owner.address}, {LABELS['goplus']} names none; "
             "the chain counts"
         )
     elif said_owner and owner and owner.address and owner.address != said_owner:
-        counts = "; the chain counts" if evidence.has_unlisted_owner else ""
+        counts = "; the chain counts" if evidence.ownership.is_unlisted else ""
         yield f"sources disagree: the owner on the chain is {owner.address}, not {said_owner}{counts}"
 
 

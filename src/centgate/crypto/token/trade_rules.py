@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from centgate.crypto.token.evidence import TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
 from centgate.crypto.token.trades import HONEYPOT_RISK, TaxName
 

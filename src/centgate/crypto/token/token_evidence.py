@@ -10,7 +10,9 @@ from functools import cached_property
 from typing import Literal
 
 from centgate.chains import is_burn_address, well_known_chain
-from centgate.crypto.contract.owners import Owner, OwnerKind
+from centgate.crypto.contract.owners import Owner
+from centgate.crypto.token.evidence.contract import ContractEvidence
+from centgate.crypto.token.evidence.ownership import OwnershipEvidence
 from centgate.crypto.token.liquidity_shares import LiquidityShares, free_percent, split_liquidity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.powers import ContractPower
@@ -26,19 +28,9 @@ from centgate.crypto.token.trades import TOTAL_TAX, SimulatedTrade, TaxName
 
 MissingReason = Literal["chain_not_covered", "no_pair", "source_unavailable"]
 OwnMissingReason = MissingReason | Literal["no_contract"]
-OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
 MIN_SELLABLE_USD = 1_000
 """US dollars in its pairs below which a token cannot be sold in practice."""
-KEY_FLAGS = (
-    *("open_source", "honeypot", "changes_balances", "self_destructs", "hidden_owner", "reclaimable"),
-    *("pausable", "personal_tax_modifiable"),
-)
-"""Flags behind the severe rules that an analysis of any contract reports."""
-MIN_KEY_FLAGS = 6
-"""Number of these flags with a value from which a contract counts as analysed."""
-MIN_BYTECODE_FLAGS = 4
-"""Number of a bytecode's flags with a value from which it counts as read."""
 _POOL_OR_EXCHANGE = re.compile(
     r"swap|pool|\b(lp|amm|cex|htx|okx|okex)\b|curve|balancer|aerodrome|velodrome|exchange|binance|coinbase"
     r"|kraken|kucoin|bybit|bitget|bitfinex|gate\.?io|huobi|mexc|crypto\.com|upbit|bithumb|bitstamp|gemini"
@@ -100,6 +92,26 @@ class TokenEvidence:
         return replace(self.flags, **added) if added else self.flags
 
     @cached_property
+    def contract(self) -> ContractEvidence:
+        """How far its contract is analysed, and which code runs."""
+        return ContractEvidence(
+            flags=self.token_flags,
+            bytecode_flags=self.bytecode_flags,
+            simulation=self.simulation_result,
+            is_pinned_clone=self.is_pinned_clone,
+        )
+
+    @cached_property
+    def ownership(self) -> OwnershipEvidence:
+        """Its owner, and who can use an owner's powers."""
+        return OwnershipEvidence(
+            flags=self.token_flags,
+            owner=self.owner,
+            contract=self.contract,
+            has_other_controllers=self.has_other_controllers,
+        )
+
+    @cached_property
     def simulation_result(self) -> Simulation:
         """The simulation service's result; all None if there was none."""
         return self.simulation or Simulation()
@@ -112,18 +124,6 @@ class TokenEvidence:
             ("onchain", self.own_simulation),
         )
         return tuple(SimulatedTrade(source, result) for source, result in results if result is not None)
-
-    @cached_property
-    def is_analysed(self) -> bool:
-        """True if the contract analysis has enough of the decisive flags, or the bytecode was read."""
-        known = sum(getattr(self.token_flags, name) is not None for name in KEY_FLAGS)
-        return known >= MIN_KEY_FLAGS or self.is_bytecode_read
-
-    @cached_property
-    def is_bytecode_read(self) -> bool:
-        """True if the chain tells what the bytecode can do."""
-        flags = self.bytecode_flags or TokenFlags()
-        return sum(getattr(flags, name) is not None for name in BYTECODE_FLAGS) >= MIN_BYTECODE_FLAGS
 
     # the sale
 
@@ -327,167 +327,13 @@ class TokenEvidence:
         """True if a simulation found a largest sale."""
         return any(trade.result.max_sell is not None and not trade.is_pair_empty for trade in self.trades)
 
-    # ownership
-
-    @cached_property
-    def owner_address(self) -> str | None:
-        """Address of the owner by the contract analysis, else by the chain; empty without an owner.
-
-        An owner that the chain shows counts also where the analysis names none.
-        """
-        listed = self.token_flags.owner_address
-        if self.owner is None or (listed and not is_burn_address(listed)):
-            return listed
-        if self.owner.kind == "none":
-            return listed if listed is not None else ""
-        return self.owner.address if self.has_unlisted_owner or not listed else listed
-
-    @cached_property
-    def has_unlisted_owner(self) -> bool:
-        """True if the chain shows an owner where the contract analysis names none, or one that is nobody."""
-        listed, shown = self.token_flags.owner_address, self.owner and self.owner.address
-        is_listed_nobody = listed is not None and (not listed or is_burn_address(listed))
-        return bool(is_listed_nobody and shown and not is_burn_address(shown))
-
-    @cached_property
-    def owner_state(self) -> OwnerState:
-        owner = self.owner_address
-        if self.token_flags.hidden_owner:
-            return "hidden"
-        if owner is None:
-            return "unknown"
-        if not owner:
-            return "none"
-        return "renounced" if is_burn_address(owner) else "held"
-
-    @cached_property
-    def owner_kind(self) -> OwnerKind:
-        """Kind of the owner that the sources agree on."""
-        if self.owner_state in ("none", "renounced"):
-            return self.owner_state
-        if self.owner is None or self.owner.kind in ("none", "renounced"):
-            return "unknown"
-        is_other = self.owner_address not in (None, self.owner.address)
-        return "unknown" if is_other else self.owner.kind
-
-    @cached_property
-    def is_ownerless(self) -> bool:
-        """True if it is known that no account can use owner privileges, now or later.
-
-        A contract without an owner does not prove that: its powers may belong to roles.
-        """
-        flags, shown = self.token_flags, self.owner.kind if self.owner else "unknown"
-        return (
-            self.owner_state == "renounced"
-            and shown in ("none", "renounced", "unknown")
-            and flags.hidden_owner is False
-            and flags.reclaimable is False
-            and (flags.proxy is False or self.is_pinned_clone)
-            and not (self.is_upgradeable or self.has_other_controllers)
-        )
-
-    @cached_property
-    def has_shared_owner(self) -> bool:
-        """True if its owner is a Safe that does nothing without several signatures."""
-        if not self.owner or self.owner_kind != "safe" or self.has_hidden_control:
-            return False
-        return (self.owner.threshold or 0) > 1 and self.owner.has_modules is False
-
-    @cached_property
-    def has_hidden_control(self) -> bool:
-        """True if another account than the owner may have an owner's powers."""
-        return bool(self.token_flags.hidden_owner or self.token_flags.reclaimable)
-
-    @cached_property
-    def is_owner_unchecked(self) -> bool:
-        """True if one key may control it: its owner is a wallet, or is of an unknown kind."""
-        return not (self.is_ownerless or self.has_shared_owner)
-
-    @cached_property
-    def is_trusted(self) -> bool:
-        """True if it is on a list of trusted tokens."""
-        return self.token_flags.trusted is True
-
-    @cached_property
-    def is_well_known(self) -> bool:
-        """True if it is on a list of trusted tokens or on a large exchange."""
-        return bool(self.token_flags.trusted or self.token_flags.cex_listed)
-
-    @property
-    def listed_shares(self) -> dict[str, float]:
-        """Sum of all listed shares in percent, by the name of the list, also where that is impossible."""
-        lists = {"holders": self.token_flags.holders, "lp_holders": self.token_flags.lp_holders}
-        return {name: sum(row.percent or 0 for row in rows or ()) for name, rows in lists.items()}
-
-    def has_power(self, name: str) -> bool | None:
-        """Return a flag about an owner's power; False if no account can use it."""
-        flag: bool | None = getattr(self.token_flags, name)
-        return False if flag and self.is_ownerless else flag
-
-    @cached_property
-    def simulated_open_source(self) -> bool | None:
-        """State of the code that runs, by the simulation service, which may not see a proxy as one."""
-        result = self.simulation_result
-        if result.open_source is False or result.proxy or not self.runs_other_code:
-            return result.open_source
-        return result.all_open_source
-
-    @cached_property
-    def may_run_other_code(self) -> bool:
-        """True if it may be a proxy or a clone of code whose source is not known to be published.
-
-        The simulation service may not see a proxy or a clone as one, and no other source tells.
-        """
-        told = (self.token_flags.proxy, self.bytecode_flags and self.bytecode_flags.proxy)
-        is_unknown = not self.runs_other_code and told == (None, None)
-        return is_unknown and self.simulation_result.all_open_source is not True
-
-    @cached_property
-    def is_closed_source(self) -> bool:
-        return (
-            self.token_flags.open_source is False
-            or self.simulated_open_source is False
-            or self.simulation_result.has_any_flag("closed_source")
-        )
-
-    @cached_property
-    def is_source_verified(self) -> bool | None:
-        """True if the source code is published; False if any source reports it closed; None if unknown.
-
-        The contract analysis sees a proxy's own source alone: then the source behind it has to be known.
-        """
-        if self.is_closed_source:
-            return False
-        if self.runs_other_code:
-            return self.simulated_open_source
-        if self.may_run_other_code:
-            return None
-        return True if self.token_flags.open_source or self.simulated_open_source else None
-
-    @cached_property
-    def is_upgradeable(self) -> bool | None:
-        """True if any source reports a proxy; None if none has a value.
-
-        Sources call a clone a proxy too; that it is pinned to the code of one contract is proven by its own.
-        """
-        if self.is_pinned_clone:
-            return False
-        inferred = self.bytecode_flags.proxy if self.bytecode_flags else None
-        answers = (self.token_flags.proxy, self.simulation_result.proxy, inferred)
-        return True if True in answers else False if False in answers else None
-
-    @cached_property
-    def runs_other_code(self) -> bool:
-        """True if it is a proxy or a clone, so that the code of another contract runs."""
-        return bool(self.is_upgradeable or self.is_pinned_clone)
-
     # holders
 
     @cached_property
     def owner_percent(self) -> float | None:
         """The owner's share of the supply in percent; None without an owner or for a burn address."""
-        owner = self.owner_address
-        if not owner or is_burn_address(owner) or self.has_unlisted_owner:
+        owner = self.ownership.address
+        if not owner or is_burn_address(owner) or self.ownership.is_unlisted:
             return None
         return self.token_flags.owner_percent
 
@@ -524,14 +370,6 @@ class TokenEvidence:
             or bool(holder.tag and _POOL_OR_EXCHANGE.search(holder.tag.lower()))
         )
 
-    @cached_property
-    def is_owner_contract(self) -> bool | None:
-        """True if the owner is a contract; None if neither the chain nor the list of holders tells."""
-        if self.owner_kind in ("wallet", "safe", "timelock", "governor", "contract"):
-            return self.owner_kind != "wallet"
-        rows = [*(self.token_flags.holders or ()), *(self.token_flags.lp_holders or ())]
-        return next((row.contract for row in rows if row.address == self.owner_address), None)
-
     # liquidity
 
     @cached_property
@@ -543,7 +381,9 @@ class TokenEvidence:
         """True if an exchange index lists no pair and no other source contradicts it."""
         if not self.sources_without_pair or self.liquidity is not None or self.pair_simulators:
             return False
-        return not self.token_flags.in_dex or (len(self.sources_without_pair) > 1 and not self.is_trusted)
+        return not self.token_flags.in_dex or (
+            len(self.sources_without_pair) > 1 and self.token_flags.trusted is not True
+        )
 
     @cached_property
     def pair_simulators(self) -> tuple[TokenSource, ...]:
@@ -622,7 +462,7 @@ class TokenEvidence:
     @cached_property
     def owner_lp_percent(self) -> float | None:
         """Share of the liquidity in percent that owner and creator can withdraw at once."""
-        owners = (self.owner_address, self.token_flags.creator_address)
+        owners = (self.ownership.address, self.token_flags.creator_address)
         return self._hands.percent_of(owners) if self._hands else None
 
     def ending_lock_percent(self, within: timedelta) -> float | None:
