@@ -10,6 +10,7 @@ import pytest
 
 from centgate.answers.token_risk import build_token_risk
 from centgate.crypto.contract.owners import Owner
+from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import (
     GOPLUS_FIELDS,
@@ -19,7 +20,7 @@ from centgate.crypto.token.security import (
     TokenFlags,
     TokenLock,
 )
-from centgate.crypto.token.token_evidence import MissingReason, TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.services.token_risk import token_risk
 

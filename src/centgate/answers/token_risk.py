@@ -9,9 +9,10 @@ from pydantic import Field
 
 from centgate.crypto.contract.owners import OwnerKind
 from centgate.crypto.token.citations import Citation, cite_field
+from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
-from centgate.crypto.token.token_evidence import MissingReason, TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_verdict import TokenVerdict, VerdictFlag, evaluate_token
@@ -343,7 +344,7 @@ def _build_identity(evidence: TokenEvidence, identity: TokenIdentity | None) -> 
             supply=identity.supply,
             source="onchain",
         )
-    flags, simulated = evidence.token_flags, evidence.simulation_result
+    flags, simulated = evidence.token_flags, evidence.simulations.service_result
     is_flagged = flags.symbol is not None
     return TokenIdentityData(
         name=flags.name if is_flagged else simulated.name,
@@ -371,24 +372,25 @@ def _to_evidence(cited: Citation) -> Evidence:
 
 
 def _build_honeypot_check(evidence: TokenEvidence) -> HoneypotCheck:
+    trades, trade = evidence.simulations.trades, evidence.trade
     simulated_by: list[TokenSource] = [
-        trade.source for trade in evidence.trades if trade.result.succeeded and trade.has_result
+        each.source for each in trades if each.result.succeeded and each.has_result
     ]
-    failures = [trade.result for trade in evidence.trades if trade.result.reason or trade.result.explanation]
+    failures = [each.result for each in trades if each.result.reason or each.result.explanation]
     return HoneypotCheck(
-        is_honeypot=evidence.is_honeypot,
+        is_honeypot=trade.is_honeypot,
         simulated=bool(simulated_by),
         not_simulated=None if simulated_by else _choose_missing_reason(evidence),
-        can_buy=evidence.can_buy,
-        can_sell=evidence.can_sell,
-        can_transfer=evidence.can_transfer,
+        can_buy=trade.can_buy,
+        can_sell=trade.can_sell,
+        can_transfer=trade.can_transfer,
         reason=next((each.explanation for each in failures if each.explanation), None),
         source_reason=next((each.reason for each in failures if each.reason), None),
         simulated_by=simulated_by,
         holder_sales=_build_holder_sales(evidence),
         max_buy=_build_limit(evidence, "max_buy"),
         max_sell=_build_limit(evidence, "max_sell"),
-        sources_agree=evidence.sources_agree,
+        sources_agree=trade.sources_agree,
         evidence=[
             _to_evidence(each)
             for name in _SALE_FIELDS
@@ -403,7 +405,7 @@ def _choose_missing_reason(evidence: TokenEvidence) -> MissingReason | Literal["
     the first one that covers the chain.
     """
     first, own = evidence.no_simulation_reason, evidence.no_own_simulation_reason
-    if evidence.trades:
+    if evidence.simulations.trades:
         return "failed"
     reason = own if first in (None, "chain_not_covered") and own not in (None, "chain_not_covered") else first
     return "failed" if reason in (None, "no_contract") else reason
@@ -420,7 +422,7 @@ def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:
             highest_tax=sales.highest_tax,
             high_tax_count=sales.high_tax_count,
         )
-        for trade in evidence.trades
+        for trade in evidence.simulations.trades
         if (sales := trade.result.holder_sales)
     ]
 
@@ -428,7 +430,7 @@ def _build_holder_sales(evidence: TokenEvidence) -> list[HolderSalesData]:
 def _build_limit(evidence: TokenEvidence, name: Literal["max_buy", "max_sell"]) -> TradeLimitData | None:
     """Build the smallest of the limits that sources found."""
     found: list[tuple[TokenSource, TradeLimit]] = []
-    for trade in evidence.trades:
+    for trade in evidence.simulations.trades:
         limit = trade.result.max_buy if name == "max_buy" else trade.result.max_sell
         if limit is not None:
             found.append((trade.source, limit))
@@ -452,7 +454,7 @@ def _build_taxes(evidence: TokenEvidence) -> TokenTaxes:
 def _build_tax(evidence: TokenEvidence, name: TaxName) -> Tax:
     """Build a tax with its readings, each in percent and as its source gave it."""
     raw = {each.source: each.value for field in TAX_FIELDS[name] for each in cite_field(evidence, field)}
-    readings = evidence.tax_readings(name)
+    readings = evidence.trade.list_tax_readings(name)
     return Tax(
         percent=max((percent for _, percent in readings), default=None),
         readings=[
@@ -495,7 +497,7 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
 
 def _build_liquidity(evidence: TokenEvidence) -> TokenLiquidity:
     liquidity, shares = evidence.liquidity, evidence.liquidity_shares
-    no_pair = evidence.sources_without_pair[0] if evidence.has_no_pair else None
+    no_pair = evidence.sources_without_pair[0] if evidence.market.has_no_pair else None
     since = liquidity.trading_since if liquidity else None
     return TokenLiquidity(
         total_usd=liquidity.total_usd if liquidity else None,

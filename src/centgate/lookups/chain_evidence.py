@@ -14,13 +14,13 @@ from typing import Any
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
+from centgate.crypto.token.evidence.simulations import OwnMissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.pools import PoolKey, PoolState
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
-from centgate.crypto.token.token_evidence import OwnMissingReason
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt

@@ -32,8 +32,9 @@ from centgate.answers.token_risk import (
     build_token_risk,
 )
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
+from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
-from centgate.crypto.token.token_evidence import MissingReason, TokenEvidence
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import (
     Liquidity,
     sum_pair_liquidity,

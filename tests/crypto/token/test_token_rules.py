@@ -92,7 +92,7 @@ def change_flags(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
 
 def change_simulation(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
     """Return evidence with changed fields of the simulation."""
-    return replace(facts, simulation=replace(facts.simulation_result, **changes))
+    return replace(facts, simulation=replace(facts.simulations.service_result, **changes))
 
 
 def set_liquidity(usd: float, **more: Any) -> TokenEvidence:
@@ -356,7 +356,7 @@ def test_failed_sale_in_shallow_pair_is_high_without_tax(saying: Any):
     facts = change_simulation(honeypot=True, **saying)
 
     assert evaluate_token(facts).level == "high"
-    assert facts.sell_tax == 0
+    assert facts.trade.sell_tax == 0
 
 
 def test_failed_sale_at_unknown_depth_is_uncertain():
@@ -373,7 +373,7 @@ def test_empty_pair_is_no_honeypot_and_has_no_taxes():
     facts = replace(facts, liquidity=None)
 
     assert list_flags(facts) == {"no_liquidity": "high"}
-    assert (facts.is_honeypot, facts.can_sell, facts.sell_tax) == (None, False, 0)
+    assert (facts.trade.is_honeypot, facts.trade.can_sell, facts.trade.sell_tax) == (None, False, 0)
 
 
 def test_refused_transfer_in_empty_pair_is_honeypot():
@@ -391,7 +391,7 @@ def test_disagreeing_sources_are_both_cited():
 def test_different_taxes_are_both_cited_and_higher_counts():
     facts = change_simulation(sell_tax=30.0)
 
-    assert facts.sell_tax == 30
+    assert facts.trade.sell_tax == 30
     assert any("0 %" in warning and "30 %" in warning for warning in evaluate_token(facts).warnings)
 
 
@@ -406,7 +406,7 @@ def test_empty_pair_beside_deep_pairs_is_ignored():
     facts = change_simulation(pair_empty=True)
 
     assert list_flags(facts) == {"not_simulated": "medium"}
-    assert change_flags(facts, honeypot=None).can_sell is None
+    assert change_flags(facts, honeypot=None).trade.can_sell is None
     assert any("used is empty, DEX Screener lists $90,000" in each for each in evaluate_token(facts).warnings)
 
 
@@ -894,7 +894,7 @@ def test_sale_in_pair_unknown_to_indexes_counts():
     )
 
     assert "no_pair" not in list_flags(facts)
-    assert facts.can_sell is True
+    assert facts.trade.can_sell is True
     assert any("a simulated sale went through" in each for each in evaluate_token(facts).warnings)
 
 
@@ -912,7 +912,7 @@ def test_pair_of_simulated_purchase_precedes_none(*, own: bool, in_dex: bool | N
     )
 
     assert "no_pair" not in list_flags(facts)
-    assert facts.can_sell is not False
+    assert facts.trade.can_sell is not False
     (warning,) = [each for each in evaluate_token(facts).warnings if "list no pair" in each]
     assert ("the chain" if own else "honeypot.is") in warning
     assert "no_pair" in list_flags(replace(facts, simulation=None, own_simulation=None)) or in_dex
@@ -959,15 +959,15 @@ def test_deeper_pair_than_listed_is_reported(changes: Any, source: str):
     ids=str,
 )
 def test_total_tax_leaves_honeypot_unknown(facts: TokenEvidence, sellable: bool | None):  # noqa: FBT001
-    assert (facts.is_honeypot, facts.can_sell) == (None, sellable)
+    assert (facts.trade.is_honeypot, facts.trade.can_sell) == (None, sellable)
     assert evaluate_token(facts).level == "critical"
 
 
 def test_tax_just_below_total_counts_as_sale():
     facts = change_flags(sell_tax=98.9)
 
-    assert (facts.is_honeypot, facts.can_sell) == (False, True)
-    assert change_simulation(sell_tax=99.0).is_honeypot is True
+    assert (facts.trade.is_honeypot, facts.trade.can_sell) == (False, True)
+    assert change_simulation(sell_tax=99.0).trade.is_honeypot is True
 
 
 def test_own_sale_contradicts_honeypot_of_service():
@@ -976,8 +976,8 @@ def test_own_sale_contradicts_honeypot_of_service():
     )
 
     assert list_flags(facts)["honeypot_disputed"] == "high"
-    assert (facts.is_honeypot, facts.can_sell) == (True, None)
-    assert facts.sources_agree is False
+    assert (facts.trade.is_honeypot, facts.trade.can_sell) == (True, None)
+    assert facts.trade.sources_agree is False
     assert any("Centgate on the chain sold" in each for each in evaluate_token(facts).warnings)
 
 
@@ -994,14 +994,14 @@ def test_purchase_without_sale_is_uncertain():
     facts = replace(FACTS, simulation=None, own_simulation=replace(OWN, honeypot=None, sell_tax=None))
 
     assert list_flags(facts)["sale_failed_in_doubt"] == "high"
-    assert facts.can_sell is None
+    assert facts.trade.can_sell is None
 
 
 def test_doubt_of_one_simulation_stays_beside_sale_of_another():
     doubt = replace(OWN, honeypot=None, sell_tax=None, explanation="a wallet cannot sell")
     facts = replace(FACTS, own_simulation=doubt)
 
-    assert (FACTS.is_honeypot, facts.is_honeypot) == (False, None)
+    assert (FACTS.trade.is_honeypot, facts.trade.is_honeypot) == (False, None)
     assert (
         "a simulated sale went through, but Centgate on the chain found: a wallet cannot sell; "
         "isHoneypot is not known"

@@ -52,14 +52,14 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
             shares = evidence.liquidity_shares
             return [Citation("goplus", field, _format_shares(shares) if shares else None)]
         case "honeypotis", "summary.flags":
-            names = ", ".join(flag.name for flag in evidence.simulation_result.flags[:_MAX_NAMES])
+            names = ", ".join(flag.name for flag in evidence.simulations.service_result.flags[:_MAX_NAMES])
             return [Citation("honeypotis", field, names or None)]
         case "goplus", _:
             return [Citation("goplus", field, evidence.token_flags.raw.get(field))]
         case "onchain", _:
             return [Citation("onchain", field, _read_chain_field(evidence, field))]
         case _:
-            return [Citation("honeypotis", field, evidence.simulation_result.raw.get(field))]
+            return [Citation("honeypotis", field, evidence.simulations.service_result.raw.get(field))]
 
 
 _SIMULATION_FIELDS = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from centgate.crypto.token.token_evidence import MIN_SELLABLE_USD, TokenEvidence
+from centgate.crypto.token.evidence.market import MIN_SELLABLE_USD
+from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import AmountRange, TokenRule
 from centgate.crypto.token.top_pair import DAY
 
@@ -21,7 +22,7 @@ _DEPTH = ("liquidity:totalUsd", "liquidity:otherSideUsd")
 
 
 def _is_age_between(evidence: TokenEvidence, minimum: timedelta, below: timedelta) -> bool:
-    return evidence.trading_age is not None and minimum <= evidence.trading_age < below
+    return evidence.market.trading_age is not None and minimum <= evidence.market.trading_age < below
 
 
 MARKET_RULES: tuple[TokenRule, ...] = (
@@ -75,7 +76,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         "pairs on exchanges",
         "No exchange index that answered lists a pair of it on this chain: no place to sell it is known.",
-        lambda evidence: evidence.has_no_pair,
+        lambda evidence: evidence.market.has_no_pair,
         ("liquidity:pairs", "goplus:is_in_dex"),
     ),
     TokenRule(
@@ -83,7 +84,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "high",
         "liquidity",
         "Only ${amount:,.0f} of liquidity backs it on this chain: it can hardly be sold.",
-        AmountRange(lambda evidence: evidence.usable_usd, 0, MIN_SELLABLE_USD, unit="$"),
+        AmountRange(lambda evidence: evidence.market.usable_usd, 0, MIN_SELLABLE_USD, unit="$"),
         _DEPTH,
     ),
     TokenRule(
@@ -91,7 +92,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         "liquidity",
         "Only ${amount:,.0f} of liquidity backs it here: a larger sale moves its price far.",
-        AmountRange(lambda evidence: evidence.usable_usd, MIN_SELLABLE_USD, SHALLOW_USD, unit="$"),
+        AmountRange(lambda evidence: evidence.market.usable_usd, MIN_SELLABLE_USD, SHALLOW_USD, unit="$"),
         _DEPTH,
     ),
     TokenRule(

@@ -24,7 +24,7 @@ GAP_RULES: tuple[TokenRule, ...] = (
         "medium",
         "a simulated sale",
         "No source that was asked could simulate a sale on a pair with money.",
-        lambda evidence: evidence.is_simulation_expected and not evidence.has_sale_result,
+        lambda evidence: evidence.simulations.is_expected and not evidence.trade.has_sale_result,
         (
             "honeypotis:simulationSuccess",
             "honeypotis:simulationError",

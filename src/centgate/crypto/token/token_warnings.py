@@ -79,16 +79,16 @@ _TAX_LABELS = {
 def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
     unreadable: tuple[tuple[TokenSource, tuple[str, ...]], ...] = (
         ("goplus", evidence.token_flags.unreadable),
-        ("honeypotis", evidence.simulation_result.unreadable),
+        ("honeypotis", evidence.simulations.service_result.unreadable),
     )
     for source, names in unreadable:
         if taxes := [_TAX_LABELS[name] for name in names if name in _TAX_LABELS]:
             names_text = ", ".join(taxes)
             yield f"unreadable: {LABELS[source]} gives impossible taxes; not checked by it: {names_text}"
-    if "honeypotResult.isHoneypot" in evidence.simulation_result.unreadable:
+    if "honeypotResult.isHoneypot" in evidence.simulations.service_result.unreadable:
         label = LABELS["honeypotis"]
         yield f"unreadable: {label} gives no boolean as isHoneypot; not checked by it: {SALE_SUBJECT}"
-    if "flags" in evidence.simulation_result.unreadable:
+    if "flags" in evidence.simulations.service_result.unreadable:
         yield f"unreadable: {LABELS['honeypotis']} raises a flag without a name, which does not count"
     others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
     if shares := [name for name in others if name.endswith("percent")]:
@@ -127,17 +127,17 @@ def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.simulation is None:
         checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
         yield f"{_NO_SIMULATION[evidence.no_simulation_reason]}; not checked by it: {checks}"
-    elif not evidence.has_simulated_sale:
+    elif not evidence.simulations.has_service_sale:
         label = LABELS["honeypotis"]
         yield f"{label} could not simulate a sale; not checked by it: {SALE_SUBJECT}, its taxes"
-    elif evidence.is_simulated_pair_empty:
+    elif evidence.simulations.is_service_pair_empty:
         yield (
             "the sale was simulated on an empty pair, so its result says nothing; not checked by it: "
             f"{SALE_SUBJECT}, its taxes"
         )
     yield from _warn_unread_chain(evidence)
     if unrated := _simulation_checks_without_result(evidence):
-        where = " on a pair with liquidity" if evidence.is_simulated_pair_empty else ""
+        where = " on a pair with liquidity" if evidence.simulations.is_service_pair_empty else ""
         yield f"not checked, as {LABELS['honeypotis']} gives no value{where}: {', '.join(unrated)}"
     if unchecked := _liquidity_checks_without_evidence(evidence):
         yield f"not checked, as no source gives a value: {', '.join(unchecked)}"
@@ -165,7 +165,7 @@ _UNREAD_REASONS = {
 
 def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     """Yield what was not read from the chain."""
-    trade = next((trade for trade in evidence.trades if trade.source == "onchain"), None)
+    trade = next((trade for trade in evidence.simulations.trades if trade.source == "onchain"), None)
     is_read = {
         "onchain:simulation": trade is not None,
         "onchain:bytecode": evidence.contract.is_bytecode_read,
@@ -199,7 +199,7 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.contract.runs_other_code and evidence.contract.is_source_verified is None:
         kind = "clone" if evidence.contract.is_pinned_clone else "proxy"
         yield f"the source of the code behind the {kind} was not checked"
-    if evidence.contract.may_run_other_code and evidence.simulation_result.all_open_source is False:
+    if evidence.contract.may_run_other_code and evidence.simulations.service_result.all_open_source is False:
         yield (
             f"{LABELS['honeypotis']} finds code without a published source among the contracts it calls; "
             "whether it is a proxy or a clone of that code was not checked"
@@ -222,9 +222,9 @@ def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:
     """Return the simulation service's checks besides the sale for which it gives no result."""
     if evidence.simulation is None:
         return []
-    is_rated = evidence.simulation_result.risk_level is not None
+    is_rated = evidence.simulations.service_result.risk_level is not None
     rating = [] if is_rated else _checks_with_first_field("honeypotis:summary.riskLevel")
-    if evidence.simulation_result.summarised:
+    if evidence.simulations.service_result.summarised:
         return rating
     known = set(_list_known_subjects(evidence))
     flag_checks = _checks_with_first_field("honeypotis:summary.flags")
@@ -233,7 +233,7 @@ def _simulation_checks_without_result(evidence: TokenEvidence) -> list[str]:
 
 def _list_known_subjects(evidence: TokenEvidence) -> Iterator[str]:
     """Yield the checks that the sales of holders answer without the simulation's own flags."""
-    for trade in evidence.trades:
+    for trade in evidence.simulations.trades:
         sales = trade.holder_sales
         answered = {
             FAILED_SALES: sales.failed,
@@ -273,35 +273,35 @@ def _has_value(evidence: TokenEvidence, name: str) -> bool:
         return False
     if source == "goplus" and not field.endswith("holders"):
         return getattr(evidence.token_flags, FIELD_BY_SOURCE_NAME.get(field, field)) is not None
-    return field not in evidence.simulation_result.unreadable and any(
+    return field not in evidence.simulations.service_result.unreadable and any(
         each.value for each in cite_field(evidence, name)
     )
 
 
 def _liquidity_checks_without_evidence(evidence: TokenEvidence) -> list[str]:
     """Return the liquidity checks without evidence; [] if it is known that there is no pair."""
-    if evidence.has_no_pair:
+    if evidence.market.has_no_pair:
         return []
     if evidence.liquidity is None:
         return _CHECKS_BY_SOURCE["liquidity"]
     has_value = {
-        "liquidity": evidence.usable_usd is not None,
+        "liquidity": evidence.market.usable_usd is not None,
         ONE_SIDED_SUBJECT: evidence.liquidity.other_side_usd is not None,
-        "how long it has been traded": evidence.trading_age is not None,
+        "how long it has been traded": evidence.market.trading_age is not None,
     }
     return [check for check, is_known in has_value.items() if not is_known]
 
 
 def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
-    if evidence.sources_agree is False:
+    if evidence.trade.sources_agree is False:
         yield f"sources disagree: {', '.join(_describe_sales(evidence))}"
-    for trade in evidence.trades:
-        if trade.is_unproven and evidence.sale_succeeded:
+    for trade in evidence.simulations.trades:
+        if trade.is_unproven and evidence.simulations.sale_succeeded:
             yield (
                 f"a simulated sale went through, but {_name_maker(trade)} found: "
                 f"{trade.result.explanation or 'no sale succeeded'}; isHoneypot is not known"
             )
-        if trade.do_most_holders_fail and evidence.sale_succeeded:
+        if trade.do_most_holders_fail and evidence.simulations.sale_succeeded:
             failed = trade.holder_sales.failed or 0
             yield (
                 f"a simulated sale went through, but {failed} of "
@@ -314,7 +314,7 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
         ("transfer", "transfer_tax"),
     )
     for word, name in taxes:
-        readings = evidence.tax_readings(name)
+        readings = evidence.trade.list_tax_readings(name)
         amounts = [tax for _, tax in readings]
         if amounts and max(amounts) - min(amounts) >= DIFFERENT_TAX:
             said = ", ".join(f"{LABELS[source]} {tax:.4g} %" for source, tax in readings)
@@ -336,10 +336,11 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
             f"sources disagree: {LABELS[refuted.source]} lists ${refuted.top_usd or 0:,.0f} in the pair "
             f"{refuted.top_pair}, which holds less than half of it on the chain: the chain's pools count"
         )
-    if evidence.is_simulated_pair_empty and evidence.liquidity and evidence.has_other_liquidity:
+    market = evidence.market
+    if evidence.simulations.is_service_pair_empty and market.liquidity and market.is_sellable:
         yield (
             f"sources disagree: the pair that {LABELS['honeypotis']} used is empty, "
-            f"{LABELS[evidence.liquidity.source]} lists ${evidence.usable_usd:,.0f} in pairs on this chain"
+            f"{LABELS[market.liquidity.source]} lists ${market.usable_usd:,.0f} in pairs on this chain"
         )
     yield from _warn_deeper_pairs(evidence)
 
@@ -348,7 +349,7 @@ def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
     """Yield a clause for each source that says whether it can be sold."""
     if evidence.token_flags.honeypot is not None:
         yield f"{LABELS['goplus']} says is_honeypot {evidence.token_flags.raw.get('is_honeypot')}"
-    for trade in evidence.trades:
+    for trade in evidence.simulations.trades:
         if trade.has_failed or trade.has_sold:
             outcome = "could not sell" if trade.has_failed else "sold"
             yield f"the simulation by {_name_maker(trade)} {outcome}"
@@ -360,10 +361,10 @@ def _name_maker(trade: SimulatedTrade) -> str:
 
 def _warn_deeper_pairs(evidence: TokenEvidence) -> Iterator[str]:
     """Yield the sources that show far more liquidity than the one that counts."""
-    counted, listed = evidence.liquidity, evidence.usable_usd
+    counted, listed = evidence.liquidity, evidence.market.usable_usd
     if counted is None or listed is None:
         return
-    trade = next((trade for trade in evidence.trades if trade.source == "honeypotis"), None)
+    trade = next((trade for trade in evidence.simulations.trades if trade.source == "honeypotis"), None)
     in_trade = trade.result.liquidity_usd if trade and not trade.is_pair_empty else None
     on_chain = evidence.chain_liquidity and evidence.chain_liquidity.usable_usd
     clauses: tuple[tuple[TokenSource, str, float | None], ...] = (
@@ -381,9 +382,9 @@ def _warn_deeper_pairs(evidence: TokenEvidence) -> Iterator[str]:
 def _describe_other_pair(evidence: TokenEvidence) -> str | None:
     """Return a clause on a source that knows a pair, beside exchange indexes that know none."""
     if evidence.liquidity is None:
-        if evidence.sale_succeeded:
+        if evidence.simulations.sale_succeeded:
             return "a simulated sale went through"
-        if simulated := evidence.pair_simulators:
+        if simulated := evidence.simulations.pair_sources:
             return f"a trade was simulated in a pair by {' and '.join(LABELS[each] for each in simulated)}"
         return f"{LABELS['goplus']} says that it is traded" if evidence.token_flags.in_dex else None
     source = evidence.liquidity.source

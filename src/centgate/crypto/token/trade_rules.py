@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
@@ -56,41 +56,29 @@ def _has_simulation_flag(name: str) -> Callable[[TokenEvidence], bool]:
     """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
     about_tax = name.endswith(("_tax", "_taxes"))
     return lambda evidence: any(
-        trade.result.has_any_flag(name) and not (about_tax and evidence.is_sell_tax_placeholder(trade))
-        for trade in evidence.trades
+        trade.result.has_any_flag(name) and not (about_tax and evidence.trade.is_sell_tax_placeholder(trade))
+        for trade in evidence.simulations.trades
     )
-
-
-def _worst_of(percents: Iterable[float | None]) -> float:
-    return max((percent for percent in percents if percent is not None), default=0.0)
 
 
 def _has_failed_share(minimum: float, below: float = math.inf) -> Callable[[TokenEvidence], bool]:
     """Return a condition: this percentage of the tried holders cannot sell."""
-    return lambda evidence: any(minimum <= (trade.failed_percent or 0) < below for trade in evidence.trades)
-
-
-def _has_siphoned_share(minimum: float) -> Callable[[TokenEvidence], bool]:
-    """Return a condition: more than this percentage of the tried holders lost their balance."""
-    return lambda evidence: _worst_of(trade.siphoned_percent for trade in evidence.trades) > minimum
-
-
-def _has_holder_tax(minimum: float) -> Callable[[TokenEvidence], bool]:
-    """Return a condition: holders pay at least this percentage of a sale on average."""
-    return lambda evidence: _worst_of(trade.holder_sales.average_tax for trade in evidence.trades) >= minimum
+    return lambda evidence: any(
+        minimum <= (trade.failed_percent or 0) < below for trade in evidence.simulations.trades
+    )
 
 
 def _is_any_holder_taxed_heavily(evidence: TokenEvidence) -> bool:
     return any(
         (trade.holder_sales.highest_tax or 0) >= HEAVY_TAX and trade.holder_sales.high_tax_count != 0
-        for trade in evidence.trades
+        for trade in evidence.simulations.trades
     )
 
 
 def _has_other_flag(severity: FlagSeverity) -> Callable[[TokenEvidence], bool]:
     return lambda evidence: any(
         (flag.severity or _DEFAULT_SEVERITY) == severity and flag.name not in _HANDLED_FLAGS
-        for flag in evidence.simulation_result.flags
+        for flag in evidence.simulations.service_result.flags
     )
 
 
@@ -151,7 +139,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "critical",
         SALE_SUBJECT,
         "Two sources say that it cannot be sold again: analyses of the contract, or simulated sales.",
-        lambda evidence: evidence.honeypot_claims > 1,
+        lambda evidence: evidence.trade.honeypot_claims > 1,
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
     TokenRule(
@@ -160,9 +148,9 @@ SALE_RULES: tuple[TokenRule, ...] = (
         SALE_SUBJECT,
         "It can be bought but not sold again.",
         lambda evidence: (
-            evidence.honeypot_claims == 1
-            and not evidence.sale_succeeded
-            and not evidence.is_sale_failure_doubtful
+            evidence.trade.honeypot_claims == 1
+            and not evidence.simulations.sale_succeeded
+            and not evidence.trade.is_sale_failure_doubtful
         ),
         ("goplus:is_honeypot", *_BLOCKED, *_RISK),
     ),
@@ -171,7 +159,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         SALE_SUBJECT,
         "One source says that it cannot be sold again, although a simulated sale went through.",
-        lambda evidence: evidence.honeypot_claims == 1 and evidence.sale_succeeded,
+        lambda evidence: evidence.trade.honeypot_claims == 1 and evidence.simulations.sale_succeeded,
         ("goplus:is_honeypot", *_BLOCKED),
     ),
     TokenRule(
@@ -180,7 +168,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         SALE_SUBJECT,
         "No simulated sale shows that people can sell it; liquidity is too low, or the simulation too "
         "incomplete, to be sure.",
-        lambda evidence: evidence.is_sale_failure_doubtful and not evidence.sale_succeeded,
+        lambda evidence: evidence.trade.is_sale_failure_doubtful and not evidence.simulations.sale_succeeded,
         (*_BLOCKED, "onchain:simulation.explanation", *_PAIR_DEPTH, "goplus:is_honeypot", *_LISTED_DEPTH),
     ),
     TokenRule(
@@ -188,7 +176,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "medium",
         SALE_SUBJECT,
         "One simulated sale went through, and another simulation could not show that people can sell it.",
-        lambda evidence: evidence.sale_succeeded and evidence.is_sale_unproven,
+        lambda evidence: evidence.simulations.sale_succeeded and evidence.simulations.is_sale_unproven,
         (*_BLOCKED, "onchain:simulation.explanation"),
     ),
     TokenRule(
@@ -196,7 +184,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         "the pair's reserves",
         "The pair it trades in holds next to nothing, so a holder cannot sell: its liquidity was removed.",
-        lambda evidence: evidence.is_liquidity_removed,
+        lambda evidence: evidence.trade.is_liquidity_removed,
         (*_PAIR_DEPTH, "onchain:simulation.pairEmpty", *_LISTED_DEPTH, *_BLOCKED),
     ),
     TokenRule(
@@ -228,7 +216,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "critical",
         FAILED_SALES,
         "At least half of the holders at which a sale was simulated cannot sell.",
-        lambda evidence: evidence.do_most_holders_fail,
+        lambda evidence: evidence.simulations.do_most_holders_fail,
         _FAILED_SALES,
         covered_by=("simulation_high_fail_rate",),
     ),
@@ -255,7 +243,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "critical",
         TAKEN_AWAY,
         "More than a tenth of the holders that were tried had it taken away.",
-        _has_siphoned_share(MANY_SIPHONED),
+        lambda evidence: evidence.simulations.siphoned_percent > MANY_SIPHONED,
         _SIPHONED,
         covered_by=("simulation_high_siphon_rate",),
     ),
@@ -264,7 +252,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         TAKEN_AWAY,
         "Some of the holders that were tried had it taken away.",
-        _has_siphoned_share(0),
+        lambda evidence: evidence.simulations.siphoned_percent > 0,
         _SIPHONED,
         covered_by=("holders_siphoned", "simulation_high_siphon_rate", "simulation_medium_siphon_rate"),
     ),
@@ -273,7 +261,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "critical",
         HOLDER_TAXES,
         "Its holders pay at least half of a sale on average.",
-        _has_holder_tax(HEAVY_TAX),
+        lambda evidence: evidence.simulations.average_holder_tax >= HEAVY_TAX,
         _HOLDER_TAXES,
         covered_by=("simulation_extremely_high_taxes", "sell_tax_extreme"),
     ),
@@ -282,7 +270,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         HOLDER_TAXES,
         "Its holders pay at least a fifth of a sale on average.",
-        _has_holder_tax(HIGH_TAX),
+        lambda evidence: evidence.simulations.average_holder_tax >= HIGH_TAX,
         _HOLDER_TAXES,
         covered_by=(
             "holder_taxes_extreme",
@@ -312,7 +300,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         SELL_LIMITS,
         "At most {amount:.4g} % of the supply can be sold at once.",
-        AmountRange(lambda evidence: evidence.max_sell_percent, 0, TINY_SALE_PERCENT),
+        AmountRange(lambda evidence: evidence.simulations.max_sell_percent, 0, TINY_SALE_PERCENT),
         (*_LARGEST_SALE, "onchain:supply"),
     ),
     TokenRule(
@@ -320,7 +308,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "medium",
         SELL_LIMITS,
         "There is a largest amount that can be sold at once.",
-        lambda evidence: evidence.is_sale_limited,
+        lambda evidence: evidence.simulations.is_sale_limited,
         _LARGEST_SALE,
         covered_by=("sale_limit_tiny",),
     ),
@@ -331,7 +319,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "A holder must wait between two trades, which can keep a sale from happening in time.",
         lambda evidence: (
             evidence.token_flags.trading_cooldown is True
-            or any(trade.result.cooldown is True for trade in evidence.trades)
+            or any(trade.result.cooldown is True for trade in evidence.simulations.trades)
         ),
         ("goplus:trading_cooldown", "onchain:simulation.cooldown"),
         "habit",
@@ -341,7 +329,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "low",
         "a check of the transaction's sender",
         "It can be traded by the transaction's sender alone, so that contracts and smart wallets cannot.",
-        lambda evidence: any(trade.result.origin_check is True for trade in evidence.trades),
+        lambda evidence: any(trade.result.origin_check is True for trade in evidence.simulations.trades),
         ("onchain:simulation.originCheck",),
         "habit",
     ),
@@ -354,7 +342,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "critical",
         "the sell tax",
         "{amount:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
-        AmountRange(lambda evidence: evidence.sell_tax, 50),
+        AmountRange(lambda evidence: evidence.trade.sell_tax, 50),
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -362,7 +350,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the sell tax",
         "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.sell_tax, 10, 50),
+        AmountRange(lambda evidence: evidence.trade.sell_tax, 10, 50),
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -370,7 +358,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the sell tax",
         "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.sell_tax, 5, 10),
+        AmountRange(lambda evidence: evidence.trade.sell_tax, 5, 10),
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -378,7 +366,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "low",
         "the sell tax",
         "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.sell_tax, 0.01, 5),
+        AmountRange(lambda evidence: evidence.trade.sell_tax, 0.01, 5),
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -386,7 +374,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the sell tax",
         "The only sell tax reported is impossible, so how much of a sale is taken is not known.",
-        lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is None,
+        lambda evidence: evidence.trade.has_invalid_sell_tax and evidence.trade.sell_tax is None,
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -394,7 +382,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the sell tax",
         "One of the reported sell taxes is impossible, so the other may be incomplete.",
-        lambda evidence: evidence.has_invalid_sell_tax and evidence.sell_tax is not None,
+        lambda evidence: evidence.trade.has_invalid_sell_tax and evidence.trade.sell_tax is not None,
         TAX_FIELDS["sell_tax"],
     ),
     TokenRule(
@@ -402,7 +390,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the buy tax",
         "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.buy_tax, 10),
+        AmountRange(lambda evidence: evidence.trade.buy_tax, 10),
         TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
@@ -410,7 +398,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the buy tax",
         "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.buy_tax, 5, 10),
+        AmountRange(lambda evidence: evidence.trade.buy_tax, 5, 10),
         TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
@@ -418,7 +406,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "low",
         "the buy tax",
         "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.buy_tax, 0.01, 5),
+        AmountRange(lambda evidence: evidence.trade.buy_tax, 0.01, 5),
         TAX_FIELDS["buy_tax"],
     ),
     TokenRule(
@@ -426,7 +414,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "high",
         "the transfer tax",
         "{amount:.4g} % is taken when it is sent from one holder to another.",
-        AmountRange(lambda evidence: evidence.transfer_tax, 10),
+        AmountRange(lambda evidence: evidence.trade.transfer_tax, 10),
         TAX_FIELDS["transfer_tax"],
     ),
     TokenRule(
@@ -434,7 +422,7 @@ TAX_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the transfer tax",
         "{amount:.4g} % is taken when it is sent from one holder to another.",
-        AmountRange(lambda evidence: evidence.transfer_tax, 0.01, 10),
+        AmountRange(lambda evidence: evidence.trade.transfer_tax, 0.01, 10),
         TAX_FIELDS["transfer_tax"],
         "habit",
     ),
@@ -449,9 +437,7 @@ SIMULATION_RULES: tuple[TokenRule, ...] = (
         "the simulation's own rating",
         "The simulation rates its risk at {amount:.0f} of 100.",
         AmountRange(
-            lambda evidence: (
-                None if evidence.is_simulated_pair_empty else evidence.simulation_result.risk_level
-            ),
+            lambda evidence: evidence.simulations.service_risk,
             60,
             HONEYPOT_RISK,
             unit="of 100",

@@ -1,0 +1,53 @@
+"""Evidence about the market of a token: whether it has pairs, how deep, and since when. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from centgate.crypto.token.evidence.simulations import SimulationEvidence
+from centgate.crypto.token.security import TokenFlags, TokenSource
+from centgate.crypto.token.token_liquidity import Liquidity
+
+MIN_SELLABLE_USD = 1_000
+"""US dollars in its pairs below which a token cannot be sold in practice."""
+
+
+@dataclass(frozen=True)
+class MarketEvidence:
+    """Evidence about the pairs in which a token is traded."""
+
+    now: datetime
+    flags: TokenFlags
+    """Of the contract analysis, completed by the bytecode."""
+    liquidity: Liquidity | None
+    sources_without_pair: tuple[TokenSource, ...]
+    """Exchange indexes that list no pair of the token."""
+    simulations: SimulationEvidence
+
+    @cached_property
+    def usable_usd(self) -> float | None:
+        """US dollars that a sale can use; None if unknown."""
+        return self.liquidity.usable_usd if self.liquidity else None
+
+    @cached_property
+    def is_sellable(self) -> bool:
+        """True if the token's pairs hold liquidity, even if the pair that a simulation used is empty."""
+        return (self.usable_usd or 0) >= MIN_SELLABLE_USD
+
+    @cached_property
+    def has_no_pair(self) -> bool:
+        """True if an exchange index lists no pair and no other source contradicts it."""
+        if not self.sources_without_pair or self.liquidity is not None or self.simulations.pair_sources:
+            return False
+        is_trusted = self.flags.trusted is True
+        return not self.flags.in_dex or (len(self.sources_without_pair) > 1 and not is_trusted)
+
+    @cached_property
+    def trading_age(self) -> timedelta | None:
+        """Time since trading began; None if unknown."""
+        since = self.liquidity.trading_since if self.liquidity else None
+        is_pair_simulated = self.liquidity is None or self.liquidity.source in ("onchain", "goplus")
+        since = since or (self.simulations.service_result.pair_created_at if is_pair_simulated else None)
+        return max(self.now - since, timedelta(0)) if since else None
