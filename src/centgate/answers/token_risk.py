@@ -486,9 +486,9 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
         can_blacklist=flags.blacklists,
         can_change_balances=ownership.has_power("changes_balances"),
         can_self_destruct=flags.self_destructs,
-        owner_percent=evidence.owner_percent,
-        creator_percent=evidence.creator_percent,
-        top_holders_percent=evidence.top_holders_percent,
+        owner_percent=evidence.holders.owner_percent,
+        creator_percent=evidence.holders.creator_percent,
+        top_holders_percent=evidence.holders.top_percent,
         holder_count=flags.holder_count,
         trusted=evidence.token_flags.is_well_known or flags.trusted,
         source="goplus" if evidence.flags else "onchain" if evidence.bytecode_flags else None,
@@ -496,7 +496,7 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
 
 
 def _build_liquidity(evidence: TokenEvidence) -> TokenLiquidity:
-    liquidity, shares = evidence.liquidity, evidence.liquidity_shares
+    liquidity, shares = evidence.liquidity, evidence.lp_holders.shares
     no_pair = evidence.sources_without_pair[0] if evidence.market.has_no_pair else None
     since = liquidity.trading_since if liquidity else None
     return TokenLiquidity(
@@ -505,9 +505,9 @@ def _build_liquidity(evidence: TokenEvidence) -> TokenLiquidity:
         pair_count=liquidity.pair_count if liquidity else 0 if no_pair else None,
         top_pair=_build_top_pair(liquidity) if liquidity else None,
         traded_since=format_timestamp(since) if since else None,
-        locked_percent=evidence.locked_percent,
-        largest_wallet_percent=evidence.largest_lp_wallet_percent,
-        unlocked_percent=evidence.unlocked_percent,
+        locked_percent=evidence.lp_holders.locked_percent,
+        largest_wallet_percent=evidence.lp_holders.largest_wallet_percent,
+        unlocked_percent=evidence.lp_holders.unlocked_percent,
         locks=[
             LiquidityLockData(
                 address=lock.address,

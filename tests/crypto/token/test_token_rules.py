@@ -487,7 +487,11 @@ def test_text_with_link_is_not_repeated():
 def test_unreadable_shares_are_unknown_and_reported():
     facts = change_flags(holders=(), lp_holders=(replace(build_holder(1), percent=None),))
 
-    assert (facts.locked_percent, facts.largest_lp_wallet_percent, facts.top_holders_percent) == (None,) * 3
+    assert (
+        facts.lp_holders.locked_percent,
+        facts.lp_holders.largest_wallet_percent,
+        facts.holders.top_percent,
+    ) == (None,) * 3
     named = " ".join(evaluate_token(facts).warnings)
     assert "locked liquidity" in named
     assert "concentrated holders" in named
@@ -663,7 +667,7 @@ def test_owner_denied_by_analysis_is_reported(listed: str):
     facts = replace(facts, owner=replace(SHARED_SAFE, address=OTHER))
 
     assert (facts.ownership.state, facts.ownership.address, facts.ownership.kind) == ("held", OTHER, "safe")
-    assert (facts.owner_percent, facts.ownership.has_power("mintable")) == (None, True)
+    assert (facts.holders.owner_percent, facts.ownership.has_power("mintable")) == (None, True)
     (warning,) = [each for each in evaluate_token(facts).warnings if "owner on the chain" in each]
     assert OTHER in warning
     assert "the chain counts" in warning
@@ -725,19 +729,19 @@ def test_renounced_owner_changes_no_balances_but_code_may_be_destroyed():
 def test_expired_lock_is_no_lock():
     ended = change_flags(lp_holders=(replace(build_locker(days=-1), percent=33),))
 
-    assert (ended.locked_percent, ended.unlocked_percent) == (0, 33)
-    assert ended.liquidity_shares
-    assert ended.liquidity_shares.hands[0].lock_ended_at == NOW - timedelta(days=1)
+    assert (ended.lp_holders.locked_percent, ended.lp_holders.unlocked_percent) == (0, 33)
+    assert ended.lp_holders.shares
+    assert ended.lp_holders.shares.hands[0].lock_ended_at == NOW - timedelta(days=1)
 
 
 def test_locks_of_one_locker_count_separately():
     locks = (TokenLock(30, NOW - timedelta(days=1)), TokenLock(60, NOW + timedelta(days=400)))
     facts = change_flags(lp_holders=(build_holder(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (60, 35)
-    assert facts.liquidity_shares
-    assert [(each.locker, each.percent) for each in facts.liquidity_shares.locks] == [("UNCX", 60)]
-    assert [(each.percent, each.lock_ended_at) for each in facts.liquidity_shares.hands] == [
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (60, 35)
+    assert facts.lp_holders.shares
+    assert [(each.locker, each.percent) for each in facts.lp_holders.shares.locks] == [("UNCX", 60)]
+    assert [(each.percent, each.lock_ended_at) for each in facts.lp_holders.shares.hands] == [
         (30, NOW - timedelta(days=1)),
         (5, None),
     ]
@@ -747,7 +751,7 @@ def test_balance_beyond_expired_locks_is_unlocked():
     locks = (TokenLock(1, NOW - timedelta(days=9)), TokenLock(2, NOW - timedelta(days=1)))
     facts = change_flags(lp_holders=(build_holder(95, contract=True, locked=True, locks=locks),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (0, 95)
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (0, 95)
     assert list_flags(facts)["liquidity_in_one_contract"] == "high"
 
 
@@ -756,7 +760,7 @@ def test_unlocked_shares_of_one_address_are_added(*, contract: bool):
     ended = tuple(TokenLock(9, NOW - timedelta(days=day)) for day in range(1, 11))
     facts = change_flags(lp_holders=(build_holder(95, contract=contract, locked=True, locks=ended),))
 
-    assert facts.few_hands_percent == 95
+    assert facts.lp_holders.few_hands_percent == 95
     assert list_flags(facts)[f"liquidity_in_one_{'contract' if contract else 'wallet'}"] == "high"
 
 
@@ -764,7 +768,7 @@ def test_unlocked_shares_of_one_address_are_added(*, contract: bool):
 def test_balance_beyond_active_locks_is_unlocked(lock: TokenLock):
     facts = change_flags(lp_holders=(build_holder(96, contract=True, locked=True, locks=(lock,)),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (1, 95)
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (1, 95)
     assert "liquidity_locked" not in list_flags(facts)
     verdict = evaluate_token(facts)
     assert verdict.level == "high"
@@ -777,7 +781,7 @@ def test_lock_with_unreadable_end_is_neither_locked_nor_unlocked():
     locks = (TokenLock(60, None, end_unreadable=True),)
     facts = change_flags(lp_holders=(build_holder(64, contract=True, locked=True, locks=locks),))
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (0, 4)
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (0, 4)
     assert "liquidity_locked" not in list_flags(facts)
     assert any(
         each == "60 % of the liquidity is in locks whose end is not known"
@@ -795,7 +799,7 @@ def test_known_locker_counts_if_source_is_silent():
 
     facts = replace(change_flags(lp_holders=rows), chain_id=1)
 
-    assert (facts.locked_percent, facts.unlocked_percent) == (50, 40)
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (50, 40)
 
 
 @pytest.mark.parametrize(
@@ -826,7 +830,7 @@ def test_unlocked_liquidity_of_wallets_is_one_flag():
 def test_rows_of_one_holder_are_added():
     rows = (build_holder(30), build_holder(30, contract=True))
 
-    assert change_flags(holders=rows).largest_holder_percent == 60
+    assert change_flags(holders=rows).holders.largest_percent == 60
 
 
 def test_contract_with_half_of_supply_is_high():
@@ -836,7 +840,7 @@ def test_contract_with_half_of_supply_is_high():
 def test_holding_with_expired_lock_counts_as_holding():
     holder = build_holder(60, contract=True, locked=True, locks=(TokenLock(60, NOW - timedelta(days=1)),))
 
-    assert change_flags(holders=(holder,)).largest_holder_percent == 60
+    assert change_flags(holders=(holder,)).holders.largest_percent == 60
 
 
 @pytest.mark.parametrize(
@@ -854,7 +858,7 @@ def test_balance_without_active_lock_counts_as_holding(locks: tuple[TokenLock, .
     holder = build_holder(60, contract=True, locked=True, locks=locks)
     facts = change_flags(holders=(holder, replace(build_holder(2, locked=True), percent=None)))
 
-    assert facts.largest_holder_percent == free
+    assert facts.holders.largest_percent == free
     assert evaluate_token(facts).level == ("high" if free else "low")
 
 
@@ -1136,17 +1140,17 @@ def test_creator_with_bad_history_is_finding():
 def test_pools_lockers_and_exchanges_are_no_holders(passive: dict[str, Any]):
     holder = build_holder(90)
 
-    assert change_flags(holders=(replace(holder, **passive), build_holder(2))).top_holders_percent == 2
+    assert change_flags(holders=(replace(holder, **passive), build_holder(2))).holders.top_percent == 2
 
 
 def test_pairs_of_any_source_are_no_holders():
     pool = DexPool(OTHER, "UniswapV3", 5.0)
 
-    assert change_flags(holders=(build_holder(90),), pools=(pool,)).top_holders_percent == 0
+    assert change_flags(holders=(build_holder(90),), pools=(pool,)).holders.top_percent == 0
     assert (
         replace(
             change_flags(holders=(build_holder(90),)), pool_addresses=frozenset({OTHER})
-        ).top_holders_percent
+        ).holders.top_percent
         == 0
     )
 
@@ -1155,7 +1159,7 @@ def test_forged_balance_is_reported_and_no_share():
     flags = parse_token_security({"holders": [{"address": OTHER, "percent": "1769801.0"}]}, partial=False)
     facts = replace(FACTS, flags=flags)
 
-    assert facts.top_holders_percent is None
+    assert facts.holders.top_percent is None
     assert any("balance forged or unreadable" in warning for warning in evaluate_token(facts).warnings)
 
 
@@ -1692,7 +1696,7 @@ def test_locks_in_force_hold_no_more_than_their_holder():
         build_holder(60, contract=True, locked=True), locks=tuple(TokenLock(40, end) for end in ends)
     )
 
-    shares = change_flags(lp_holders=(locker,)).liquidity_shares
+    shares = change_flags(lp_holders=(locker,)).lp_holders.shares
 
     assert shares
     assert [lock.percent for lock in shares.locks] == [30, 30]

@@ -49,7 +49,7 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
         case "goplus", "holders":
             return [Citation("goplus", field, _format_largest(evidence.token_flags.holders or ()))]
         case "goplus", "lp_holders":
-            shares = evidence.liquidity_shares
+            shares = evidence.lp_holders.shares
             return [Citation("goplus", field, _format_shares(shares) if shares else None)]
         case "honeypotis", "summary.flags":
             names = ", ".join(flag.name for flag in evidence.simulations.service_result.flags[:_MAX_NAMES])
@@ -86,7 +86,7 @@ def _read_chain_field(evidence: TokenEvidence, field: str) -> str | None:
     """Return a value that was read from the chain, as text: of the simulation, the bytecode or the owner."""
     part, _, name = field.partition(".")
     if part == "liquidity":
-        shares = evidence.liquidity_shares
+        shares = evidence.lp_holders.shares
         value = shares.locked_percent if shares and not shares.lists_hands else None
     elif part == "simulation":
         value = _read_simulation_field(evidence.own_simulation, name)

@@ -61,7 +61,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "info",
         "locked liquidity",
         "{amount:.4g} % of its liquidity is locked or burned.",
-        AmountRange(lambda evidence: evidence.locked_percent, 95),
+        AmountRange(lambda evidence: evidence.lp_holders.locked_percent, 95),
         ("goplus:lp_holders", "onchain:liquidity.lockedPercent"),
     ),
     TokenRule(

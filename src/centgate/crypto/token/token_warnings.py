@@ -178,7 +178,7 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         yield f"on the chain itself {what}{reason}; not checked there: {checks}"
     if trade is not None:
         yield from _warn_open_trade(trade)
-    shares = evidence.liquidity_shares
+    shares = evidence.lp_holders.shares
     if shares and not shares.lists_hands:
         yield (
             "of the liquidity's holders only burn addresses and known lockers were looked for; not checked: "
