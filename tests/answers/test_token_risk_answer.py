@@ -64,7 +64,7 @@ def build_example_evidence() -> TokenEvidence:
     raw = {"honeypotResult.isHoneypot": "false", "summary.riskLevel": "1", **taxes}
     return TokenEvidence(
         NOW,
-        flags=build_example_flags(),
+        analysis=build_example_flags(),
         simulation=replace(sold, risk_level=1, open_source=True, proxy=False, raw=raw),
         own_simulation=replace(sold, summarised=False, holder_sales=sales),
         owner=Owner(OWNER, "contract"),
@@ -121,7 +121,7 @@ def test_simulation_without_result_failed():
 @pytest.mark.parametrize(("symbol", "told"), [(None, (18, "honeypotis")), ("SOME", (None, "goplus"))])
 def test_decimals_are_those_of_named_source(symbol: str | None, told: tuple[int | None, str]):
     simulated = Simulation(symbol="SOME", decimals=18)
-    evidence = TokenEvidence(NOW, flags=TokenFlags(symbol=symbol), simulation=simulated)
+    evidence = TokenEvidence(NOW, analysis=TokenFlags(symbol=symbol), simulation=simulated)
 
     token = build_token_risk(TOKEN, evidence, None, []).token
 

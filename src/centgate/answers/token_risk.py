@@ -317,7 +317,7 @@ def build_token_risk(
         taxes=_build_taxes(evidence),
         ownership=_build_ownership(evidence),
         liquidity=_build_liquidity(evidence),
-        source_note=evidence.token_flags.note,
+        source_note=evidence.flags.note,
         warnings=[*warnings, *verdict.warnings],
     )
 
@@ -344,7 +344,7 @@ def _build_identity(evidence: TokenEvidence, identity: TokenIdentity | None) -> 
             supply=identity.supply,
             source="onchain",
         )
-    flags, simulated = evidence.token_flags, evidence.simulations.service_result
+    flags, simulated = evidence.flags, evidence.simulations.service_result
     is_flagged = flags.symbol is not None
     return TokenIdentityData(
         name=flags.name if is_flagged else simulated.name,
@@ -465,7 +465,7 @@ def _build_tax(evidence: TokenEvidence, name: TaxName) -> Tax:
 
 
 def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
-    flags, owner = evidence.token_flags, evidence.owner
+    flags, owner = evidence.flags, evidence.owner
     contract, ownership = evidence.contract, evidence.ownership
     is_owner_known = owner is not None and ownership.kind == owner.kind
     return TokenOwnership(
@@ -490,8 +490,8 @@ def _build_ownership(evidence: TokenEvidence) -> TokenOwnership:
         creator_percent=evidence.holders.creator_percent,
         top_holders_percent=evidence.holders.top_percent,
         holder_count=flags.holder_count,
-        trusted=evidence.token_flags.is_well_known or flags.trusted,
-        source="goplus" if evidence.flags else "onchain" if evidence.bytecode_flags else None,
+        trusted=evidence.flags.is_well_known or flags.trusted,
+        source="goplus" if evidence.analysis else "onchain" if evidence.bytecode_flags else None,
     )
 
 

@@ -410,7 +410,7 @@ class _SourceResults:
         identity = self.chain.identity
         return TokenEvidence(
             now=datetime.now(UTC),
-            flags=flags,
+            analysis=flags,
             simulation=simulated,
             no_simulation_reason=_missing_reason(self.simulation),
             liquidity=self._choose_liquidity(flags, simulated),

@@ -82,12 +82,12 @@ SOLD = Simulation(
     pair_empty=False,
 )
 DEEP = Liquidity("dexscreener", 90_000, 3, other_side_usd=45_000, trading_since=NOW - timedelta(days=90))
-FACTS = TokenEvidence(NOW, flags=GOOD, simulation=SOLD, liquidity=DEEP)
+FACTS = TokenEvidence(NOW, analysis=GOOD, simulation=SOLD, liquidity=DEEP)
 
 
 def change_flags(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
     """Return evidence with changed fields of the contract analysis."""
-    return replace(facts, flags=replace(facts.token_flags, **changes))
+    return replace(facts, analysis=replace(facts.flags, **changes))
 
 
 def change_simulation(facts: TokenEvidence = FACTS, **changes: Any) -> TokenEvidence:
@@ -267,11 +267,11 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_simulation(max_sell=TradeLimit(4)), "sale_limit", "medium"),
     (replace(FACTS, own_simulation=Simulation(succeeded=True, origin_check=True)), "origin_check", "low"),
     (replace(FACTS, own_simulation=replace(OWN, cooldown=True)), "trading_cooldown", "medium"),
-    (replace(FACTS, flags=None, bytecode_flags=BYTECODE), "bytecode_only", "low"),
+    (replace(FACTS, analysis=None, bytecode_flags=BYTECODE), "bytecode_only", "low"),
     (change_simulation(risk_level=60), "simulation_risk", "high"),
-    (replace(FACTS, flags=None), "no_contract_analysis", "medium"),
-    (replace(FACTS, flags=TokenFlags(in_dex=True)), "no_contract_analysis", "medium"),
-    (replace(FACTS, flags=TokenFlags(open_source=True)), "no_contract_analysis", "medium"),
+    (replace(FACTS, analysis=None), "no_contract_analysis", "medium"),
+    (replace(FACTS, analysis=TokenFlags(in_dex=True)), "no_contract_analysis", "medium"),
+    (replace(FACTS, analysis=TokenFlags(open_source=True)), "no_contract_analysis", "medium"),
     (change_flags(FACTS, **dict.fromkeys(KEY_FLAGS[:3])), "no_contract_analysis", "medium"),
     (replace(FACTS, simulation=None, no_simulation_reason="no_pair"), "not_simulated", "medium"),
     (change_simulation(succeeded=False, honeypot=None), "not_simulated", "medium"),
@@ -418,14 +418,14 @@ def test_sale_in_empty_pair_does_not_contradict_analysis():
 
 @pytest.mark.parametrize("only", [{"open_source": True}, {"mintable": False}, {"honeypot": False}], ids=str)
 def test_single_analysis_answer_is_no_analysis(only: Any):
-    facts = replace(FACTS, flags=TokenFlags(**only))
+    facts = replace(FACTS, analysis=TokenFlags(**only))
 
     assert evaluate_token(facts).level == "medium"
     assert (
         evaluate_token(replace(facts, simulation=None, no_simulation_reason="chain_not_covered")).level
         == "unknown"
     )
-    assert evaluate_token(replace(facts, flags=TokenFlags(trusted=True, **only))).level == "low"
+    assert evaluate_token(replace(facts, analysis=TokenFlags(trusted=True, **only))).level == "low"
 
 
 def test_impossible_tax_is_no_forged_balance():
@@ -986,7 +986,7 @@ def test_own_sale_contradicts_honeypot_of_service():
 
 
 def test_own_failed_sale_is_honeypot():
-    facts = replace(FACTS, flags=None, simulation=None, own_simulation=replace(OWN, honeypot=True))
+    facts = replace(FACTS, analysis=None, simulation=None, own_simulation=replace(OWN, honeypot=True))
 
     assert list_flags(facts)["honeypot"] == "critical"
     assert list_flags(replace(facts, simulation=change_simulation(honeypot=True).simulation))[
@@ -1157,7 +1157,7 @@ def test_pairs_of_any_source_are_no_holders():
 
 def test_forged_balance_is_reported_and_no_share():
     flags = parse_token_security({"holders": [{"address": OTHER, "percent": "1769801.0"}]}, partial=False)
-    facts = replace(FACTS, flags=flags)
+    facts = replace(FACTS, analysis=flags)
 
     assert facts.holders.top_percent is None
     assert any("balance forged or unreadable" in warning for warning in evaluate_token(facts).warnings)
@@ -1399,7 +1399,7 @@ ALL_FACTS = st.builds(
     has_other_controllers=st.booleans(),
     is_pinned_clone=st.booleans(),
     supply=st.sampled_from([None, 10.0, 1e6]),
-    flags=st.none() | ANALYSES,
+    analysis=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
     no_simulation_reason=st.sampled_from([None, "chain_not_covered", "no_pair", "source_unavailable"]),
     liquidity=st.none() | LIQUIDITIES,
@@ -1413,7 +1413,7 @@ BAD_SIMULATED: list[dict[str, Any]] = [
     {"proxy": True},
 ]
 SOURCES = {
-    "flags": "goplus",
+    "analysis": "goplus",
     "simulation": "honeypotis",
     "liquidity": "liquidity",
     "own_simulation": "onchain:simulation",
@@ -1473,8 +1473,8 @@ def test_owner_with_one_key_is_never_better(facts: TokenEvidence):
 @often
 @given(ALL_FACTS)
 def test_unlocked_holder_never_lowers_level(facts: TokenEvidence):
-    if facts.flags is not None:
-        free = tuple(replace(row, locked=False) for row in facts.flags.lp_holders or ())
+    if facts.analysis is not None:
+        free = tuple(replace(row, locked=False) for row in facts.analysis.lp_holders or ())
         assert rank_level(change_flags(facts, lp_holders=free)) >= rank_level(facts)
 
 
@@ -1482,8 +1482,8 @@ def test_unlocked_holder_never_lowers_level(facts: TokenEvidence):
 @often
 @given(ALL_FACTS)
 def test_expired_lock_never_lowers_level(facts: TokenEvidence):
-    if facts.flags is not None:
-        rows = facts.flags.lp_holders or ()
+    if facts.analysis is not None:
+        rows = facts.analysis.lp_holders or ()
         long = [lock for row in rows for lock in row.locks if not lock.has_ended(NOW + timedelta(days=100))]
         ended = {lock: replace(lock, unlocks_at=NOW - timedelta(days=1)) for lock in long}
         free = tuple(replace(row, locks=tuple(ended.get(lock, lock) for lock in row.locks)) for row in rows)
@@ -1502,7 +1502,7 @@ def test_additional_controllers_never_lower_level(facts: TokenEvidence):
 @often
 @given(ALL_FACTS, st.sampled_from(BAD_FLAGS))
 def test_bad_flag_never_lowers_level(facts: TokenEvidence, name: str):
-    if facts.flags is not None:
+    if facts.analysis is not None:
         assert rank_level(change_flags(facts, **{name: True})) >= rank_level(
             change_flags(facts, **{name: False})
         )
@@ -1528,8 +1528,8 @@ def test_simulation_flag_never_lowers_level(facts: TokenEvidence, name: str):
 @often
 @given(ALL_FACTS, st.sampled_from(["buy_tax", "sell_tax", "transfer_tax"]), st.floats(0, 100))
 def test_higher_tax_never_lowers_level(facts: TokenEvidence, name: str, more: float):
-    if facts.flags is not None:
-        higher = max(more, getattr(facts.flags, name) or 0)
+    if facts.analysis is not None:
+        higher = max(more, getattr(facts.analysis, name) or 0)
         assert rank_level(change_flags(facts, **{name: higher})) >= rank_level(facts)
 
 
@@ -1551,7 +1551,7 @@ def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str
 @given(ALL_FACTS, st.sampled_from([*BAD_FLAGS, "trusted", "cex_listed"]))
 def test_unknown_flag_is_never_better_than_harmless_one(facts: TokenEvidence, name: str):
     harmless = name not in ("trusted", "cex_listed")
-    if facts.flags is not None and harmless:
+    if facts.analysis is not None and harmless:
         assert rank_level(change_flags(facts, **{name: None})) >= rank_level(
             change_flags(facts, **{name: False})
         )
@@ -1570,7 +1570,7 @@ def test_flags_have_evidence_and_level_is_worst_flag(facts: TokenEvidence):
 
 
 def test_level_is_unknown_without_analysis_and_simulation():
-    facts = replace(set_liquidity(5), flags=None, simulation=None)
+    facts = replace(set_liquidity(5), analysis=None, simulation=None)
 
     assert list_flags(facts)["low_liquidity"] == "high"
     assert evaluate_token(facts).level == "unknown"
@@ -1587,7 +1587,7 @@ def test_mild_verdict_is_unknown_without_known_sale():
 
 def test_missing_flags_are_listed_in_one_sentence():
     facts = replace(
-        FACTS, flags=parse_token_security({"is_honeypot": "0", "is_open_source": "0"}, partial=False)
+        FACTS, analysis=parse_token_security({"is_honeypot": "0", "is_open_source": "0"}, partial=False)
     )
 
     named = [
@@ -1618,7 +1618,7 @@ def test_source_has_label_of_its_provider(source: type[Provider]):
 def load_evidence(case: str, token: str) -> TokenEvidence:
     flags = parse_token_security(load_body("goplus_token_security", case)["result"][token], partial=False)
     return TokenEvidence(
-        NOW, flags=flags, no_simulation_reason="source_unavailable", liquidity=sum_pool_liquidity(flags)
+        NOW, analysis=flags, no_simulation_reason="source_unavailable", liquidity=sum_pool_liquidity(flags)
     )
 
 

@@ -47,7 +47,7 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
         case "liquidity" | "pairs", _:
             return _cite_liquidity(evidence, field)
         case "goplus", "holders":
-            return [Citation("goplus", field, _format_largest(evidence.token_flags.holders or ()))]
+            return [Citation("goplus", field, _format_largest(evidence.flags.holders or ()))]
         case "goplus", "lp_holders":
             shares = evidence.lp_holders.shares
             return [Citation("goplus", field, _format_shares(shares) if shares else None)]
@@ -55,7 +55,7 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
             names = ", ".join(flag.name for flag in evidence.simulations.service_result.flags[:_MAX_NAMES])
             return [Citation("honeypotis", field, names or None)]
         case "goplus", _:
-            return [Citation("goplus", field, evidence.token_flags.raw.get(field))]
+            return [Citation("goplus", field, evidence.flags.raw.get(field))]
         case "onchain", _:
             return [Citation("onchain", field, _read_chain_field(evidence, field))]
         case _:

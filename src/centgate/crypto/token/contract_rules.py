@@ -11,7 +11,7 @@ _OWNERS = (_OWNER, "onchain:owner.address", "onchain:owner.kind")
 
 def _controls_everything(evidence: TokenEvidence) -> bool:
     """True if one key may change taxes, exclude holders and make more of the token."""
-    flags = evidence.token_flags
+    flags = evidence.flags
     powers = (flags.tax_modifiable, flags.blacklists, flags.mintable)
     return all(power is True for power in powers) and evidence.ownership.is_unchecked
 
@@ -23,7 +23,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "critical",
         "imitation of another token",
         "It imitates another token's name or symbol.",
-        lambda evidence: evidence.token_flags.fake is True or evidence.token_flags.genuine is False,
+        lambda evidence: evidence.flags.fake is True or evidence.flags.genuine is False,
         ("goplus:fake_token.value", "goplus:fake_token.true_token_address", "goplus:is_true_token"),
     ),
     TokenRule(
@@ -31,7 +31,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "critical",
         "fraudulent airdrops",
         "It is sent to holders unasked to lure them into a fraud.",
-        lambda evidence: evidence.token_flags.airdrop_scam is True,
+        lambda evidence: evidence.flags.airdrop_scam is True,
         ("goplus:is_airdrop_scam",),
     ),
     TokenRule(
@@ -39,7 +39,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "critical",
         "abuse of the holder's gas",
         "Moving it makes the holder pay gas for the work of others.",
-        lambda evidence: evidence.token_flags.gas_abuse is True,
+        lambda evidence: evidence.flags.gas_abuse is True,
         ("goplus:gas_abuse",),
     ),
     TokenRule(
@@ -47,7 +47,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "low",
         "other honeypots of its creator",
         "Its creator is linked to honeypots.",
-        lambda evidence: evidence.token_flags.serial_creator is True,
+        lambda evidence: evidence.flags.serial_creator is True,
         ("goplus:honeypot_with_same_creator", "goplus:creator_address"),
     ),
     # contract
@@ -78,7 +78,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "calls to other contracts",
         "It calls other contracts while it moves, so what it does can change with them.",
-        lambda evidence: evidence.token_flags.external_call is True,
+        lambda evidence: evidence.flags.external_call is True,
         ("goplus:external_call",),
         "habit",
     ),
@@ -88,7 +88,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "critical",
         "whether its owner can change balances",
         "Its owner can change any holder's balance.",
-        lambda evidence: evidence.token_flags.changes_balances is True,
+        lambda evidence: evidence.flags.changes_balances is True,
         ("goplus:owner_change_balance", *_OWNERS),
         "power",
     ),
@@ -97,7 +97,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "critical",
         "self-destruction",
         "It can be destroyed, and every holding with it.",
-        lambda evidence: evidence.token_flags.self_destructs is True,
+        lambda evidence: evidence.flags.self_destructs is True,
         ("goplus:selfdestruct", *_OWNERS),
         "code_power",
     ),
@@ -106,7 +106,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "high",
         "a hidden owner",
         "An account keeps control of it without appearing as its owner.",
-        lambda evidence: evidence.token_flags.hidden_owner is True,
+        lambda evidence: evidence.flags.hidden_owner is True,
         ("goplus:hidden_owner", *_OWNERS),
         "hidden_power",
     ),
@@ -115,7 +115,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "high",
         "whether ownership can be taken back",
         "An ownership that was given up can be taken back.",
-        lambda evidence: evidence.token_flags.reclaimable is True,
+        lambda evidence: evidence.flags.reclaimable is True,
         ("goplus:can_take_back_ownership", *_OWNERS),
         "hidden_power",
     ),
@@ -124,7 +124,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "high",
         "taxes for single holders",
         "Its owner can set a tax for a single holder.",
-        lambda evidence: evidence.token_flags.personal_tax_modifiable is True,
+        lambda evidence: evidence.flags.personal_tax_modifiable is True,
         ("goplus:personal_slippage_modifiable", *_OWNERS),
         "lasting_power",
     ),
@@ -133,7 +133,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "high",
         "whether its owner can stop transfers",
         "Its owner can stop all transfers, sales included.",
-        lambda evidence: evidence.token_flags.pausable is True,
+        lambda evidence: evidence.flags.pausable is True,
         ("goplus:transfer_pausable", *_OWNERS),
         "power",
     ),
@@ -142,7 +142,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "whether its owner can change taxes",
         "Its owner can change its taxes.",
-        lambda evidence: evidence.token_flags.tax_modifiable is True,
+        lambda evidence: evidence.flags.tax_modifiable is True,
         ("goplus:slippage_modifiable", *_OWNERS),
         "power",
     ),
@@ -151,7 +151,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "a blacklist",
         "It has a blacklist: single holders can be kept from selling.",
-        lambda evidence: evidence.token_flags.blacklists is True,
+        lambda evidence: evidence.flags.blacklists is True,
         ("goplus:is_blacklisted", *_OWNERS),
         "lasting_power",
     ),
@@ -160,7 +160,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "whether more of it can be made",
         "More of it can be made, which takes value from every holder.",
-        lambda evidence: evidence.token_flags.mintable is True,
+        lambda evidence: evidence.flags.mintable is True,
         ("goplus:is_mintable", *_OWNERS),
         "power",
     ),
@@ -169,7 +169,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "medium",
         "whether its owner can change trading limits",
         "Its owner can change how much may be traded at once.",
-        lambda evidence: evidence.token_flags.anti_whale_modifiable is True,
+        lambda evidence: evidence.flags.anti_whale_modifiable is True,
         ("goplus:anti_whale_modifiable", *_OWNERS),
         "power",
     ),
@@ -187,7 +187,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "low",
         "trading limits",
         "It limits how much may be traded or held.",
-        lambda evidence: evidence.token_flags.anti_whale is True,
+        lambda evidence: evidence.flags.anti_whale is True,
         ("goplus:is_anti_whale",),
     ),
     TokenRule(
@@ -195,7 +195,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
         "low",
         "a whitelist",
         "It has a whitelist: some holders are spared limits or taxes.",
-        lambda evidence: evidence.token_flags.whitelists is True,
+        lambda evidence: evidence.flags.whitelists is True,
         ("goplus:is_whitelisted",),
     ),
 )

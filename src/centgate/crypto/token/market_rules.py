@@ -67,7 +67,7 @@ MARKET_RULES: tuple[TokenRule, ...] = (
         "medium",
         "the number of holders",
         "Only {amount} addresses hold it.",
-        AmountRange(lambda evidence: evidence.token_flags.holder_count, 0, 50, unit="addresses"),
+        AmountRange(lambda evidence: evidence.flags.holder_count, 0, 50, unit="addresses"),
         ("goplus:holder_count",),
     ),
     # liquidity

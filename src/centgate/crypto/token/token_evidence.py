@@ -21,61 +21,70 @@ from centgate.crypto.token.token_liquidity import Liquidity
 
 @dataclass(frozen=True)
 class TokenEvidence:
-    """All evidence about one token at one moment; None for a source without a result."""
+    """All evidence about one token at one moment; None for a source without a result.
+
+    Its fields are the results of the sources, its properties what they say together, by subject.
+    """
 
     now: datetime
-    flags: TokenFlags | None = None
-    """From the contract analysis."""
+    chain_id: int | None = None
+    supply: float | None = None
+    """Whole tokens that exist."""
+
+    # contract analysis and simulation service
+    analysis: TokenFlags | None = None
     simulation: Simulation | None = None
-    """From the simulation service."""
     no_simulation_reason: MissingReason | None = None
     """Reason for a missing simulation."""
+
+    # exchange indexes
     liquidity: Liquidity | None = None
+    """Liquidity that counts: of an index, else of the chain, the analysis or the simulation."""
     refuted_liquidity: Liquidity | None = None
     """Liquidity by an exchange index whose deepest pair holds far less on the chain: the chain counts."""
-    chain_liquidity: Liquidity | None = None
-    """Liquidity of the pools that the chain shows; where an index lists pairs, these count."""
     sources_without_pair: tuple[TokenSource, ...] = ()
     """Exchange indexes that list no pair of the token."""
     pool_addresses: frozenset[str] = frozenset()
+    """Pools by the exchange indexes and the chain."""
+
+    # chain
     bytecode_flags: TokenFlags | None = None
     """Inferred from the bytecode and storage on the chain, without source."""
     bytecode_powers: tuple[ContractPower, ...] = ()
     """The functions of the bytecode behind these flags, and those of powers that have no flag."""
-    own_simulation: Simulation | None = None
-    """Our own, on the chain's pools."""
-    no_own_simulation_reason: OwnMissingReason | None = None
-    """Reason for a missing simulation of our own; None also if none was tried."""
     owner: Owner | None = None
     """The owner that the chain shows."""
     has_other_controllers: bool = False
     """True if the bytecode has roles, or a power that another account than the owner may use."""
     is_pinned_clone: bool = False
     """True if the chain shows a clone that always runs the code of one contract."""
-    chain_id: int | None = None
-    supply: float | None = None
-    """Whole tokens that exist."""
+    own_simulation: Simulation | None = None
+    """Our own, on the chain's pools."""
+    no_own_simulation_reason: OwnMissingReason | None = None
+    """Reason for a missing simulation of our own; None also if none was tried."""
+    chain_liquidity: Liquidity | None = None
+    """Liquidity of the pools that the chain shows; where an index lists pairs, these count."""
     locked_lp_holders: tuple[Holder, ...] | None = None
     """Burn addresses and lockers that hold shares of the top pair, as the chain shows them."""
 
     @cached_property
-    def token_flags(self) -> TokenFlags:
+    def flags(self) -> TokenFlags:
         """The flags of the contract analysis, completed by those that the bytecode tells; else None."""
-        if self.bytecode_flags is None or self.flags is None:
-            return self.flags or self.bytecode_flags or TokenFlags()
+        if self.bytecode_flags is None or self.analysis is None:
+            return self.analysis or self.bytecode_flags or TokenFlags()
         added = {
             name: inferred
             for name in BYTECODE_FLAGS
-            if getattr(self.flags, name) is None
+            if getattr(self.analysis, name) is None
             and (inferred := getattr(self.bytecode_flags, name)) is not None
         }
-        return replace(self.flags, **added) if added else self.flags
+        return replace(self.analysis, **added) if added else self.analysis
 
     @cached_property
     def contract(self) -> ContractEvidence:
         """How far its contract is analysed, and which code runs."""
         return ContractEvidence(
-            flags=self.token_flags,
+            flags=self.flags,
             bytecode_flags=self.bytecode_flags,
             simulation=self.simulations.service_result,
             is_pinned_clone=self.is_pinned_clone,
@@ -85,7 +94,7 @@ class TokenEvidence:
     def ownership(self) -> OwnershipEvidence:
         """Its owner, and who can use an owner's powers."""
         return OwnershipEvidence(
-            flags=self.token_flags,
+            flags=self.flags,
             owner=self.owner,
             contract=self.contract,
             has_other_controllers=self.has_other_controllers,
@@ -107,7 +116,7 @@ class TokenEvidence:
         """Its pairs: whether there are any, how deep, and since when."""
         return MarketEvidence(
             now=self.now,
-            flags=self.token_flags,
+            flags=self.flags,
             liquidity=self.liquidity,
             sources_without_pair=self.sources_without_pair,
             simulations=self.simulations,
@@ -116,14 +125,14 @@ class TokenEvidence:
     @cached_property
     def trade(self) -> TradeEvidence:
         """Whether it can be bought, sold and sent, and at which tax."""
-        return TradeEvidence(flags=self.token_flags, simulations=self.simulations, market=self.market)
+        return TradeEvidence(flags=self.flags, simulations=self.simulations, market=self.market)
 
     @cached_property
     def holders(self) -> HolderEvidence:
         """Its holders' shares of the supply."""
         return HolderEvidence(
             now=self.now,
-            flags=self.token_flags,
+            flags=self.flags,
             pool_addresses=self.pool_addresses,
             ownership=self.ownership,
         )
@@ -134,7 +143,7 @@ class TokenEvidence:
         return LpHolderEvidence(
             now=self.now,
             chain_id=self.chain_id,
-            flags=self.token_flags,
+            flags=self.flags,
             locked_by_chain=self.locked_lp_holders,
             ownership=self.ownership,
         )

@@ -38,7 +38,7 @@ GAP_RULES: tuple[TokenRule, ...] = (
         "low",
         "what only source code shows",
         "Its contract is judged by its bytecode alone, which does not show every power.",
-        lambda evidence: evidence.flags is None and evidence.contract.is_bytecode_read,
+        lambda evidence: evidence.analysis is None and evidence.contract.is_bytecode_read,
         ("onchain:bytecode.isRead",),
         "gap",
     ),
@@ -69,7 +69,7 @@ MERIT_RULES: tuple[TokenRule, ...] = (
         "info",
         "lists of trusted tokens",
         "It is on a list of trusted tokens, or traded on a large exchange.",
-        lambda evidence: evidence.token_flags.is_well_known,
+        lambda evidence: evidence.flags.is_well_known,
         ("goplus:trust_list", "goplus:is_in_cex.listed"),
         "merit",
     ),
@@ -93,7 +93,7 @@ _LISTED = "It is traded on a large exchange, so this counts as centralised contr
 
 def _is_listed_only(evidence: TokenEvidence) -> bool:
     """True if a large exchange trades it and no list of trusted tokens has it: that proves less."""
-    return evidence.token_flags.is_well_known and evidence.token_flags.trusted is not True
+    return evidence.flags.is_well_known and evidence.flags.trusted is not True
 
 
 SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
@@ -118,13 +118,13 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     SeverityLimit(
         frozenset({"power", "lasting_power", "code_power", "share"}),
         "low",
-        lambda evidence: evidence.token_flags.trusted is True,
+        lambda evidence: evidence.flags.trusted is True,
         _CENTRALISED,
     ),
     SeverityLimit(
         frozenset({"hidden_power"}),
         "medium",
-        lambda evidence: evidence.token_flags.trusted is True,
+        lambda evidence: evidence.flags.trusted is True,
         _CENTRALISED,
     ),
     SeverityLimit(
@@ -136,13 +136,13 @@ SEVERITY_LIMITS: tuple[SeverityLimit, ...] = (
     SeverityLimit(
         frozenset({"habit"}),
         "low",
-        lambda evidence: evidence.token_flags.trusted is True,
+        lambda evidence: evidence.flags.trusted is True,
         "It is on a list of trusted tokens, which know this of it.",
     ),
     SeverityLimit(
         frozenset({"gap"}),
         "low",
-        lambda evidence: evidence.token_flags.trusted is True,
+        lambda evidence: evidence.flags.trusted is True,
         "It is on a list of trusted tokens, so this alone says little.",
     ),
 )

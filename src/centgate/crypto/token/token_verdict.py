@@ -99,7 +99,11 @@ def rate_flags(flags: Sequence[VerdictFlag]) -> TokenScore:
 
 def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> RiskLevel:
     """Return the level of the worst flag; `unknown` if the evidence is too thin to rate it mild."""
-    if evidence.flags is None and not evidence.simulations.trades and not evidence.contract.is_bytecode_read:
+    if (
+        evidence.analysis is None
+        and not evidence.simulations.trades
+        and not evidence.contract.is_bytecode_read
+    ):
         return "unknown"
     worst = max((SEVERITY_RANK[flag.severity] for flag in flags), default=0)
     significant = SEVERITY_RANK["medium"] if evidence.contract.is_analysed else SEVERITY_RANK["high"]
@@ -111,7 +115,7 @@ def overall_level(evidence: TokenEvidence, flags: Sequence[VerdictFlag]) -> Risk
 
 def _can_rate_mild(evidence: TokenEvidence) -> bool:
     return (
-        evidence.token_flags.trusted is True
+        evidence.flags.trusted is True
         or evidence.simulations.sale_succeeded
         or (evidence.contract.is_analysed and evidence.trade.is_honeypot is not None)
     )

@@ -44,7 +44,7 @@ def collect_warnings(evidence: TokenEvidence) -> Iterator[str]:
     yield from _warn_unchecked(evidence)
     yield from _warn_disagreements(evidence)
     yield from _warn_unreadable(evidence)
-    if evidence.token_flags.note:
+    if evidence.flags.note:
         yield f"{LABELS['goplus']} notes further risks, in words of its own: see sourceNote"
 
 
@@ -78,7 +78,7 @@ _TAX_LABELS = {
 
 def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
     unreadable: tuple[tuple[TokenSource, tuple[str, ...]], ...] = (
-        ("goplus", evidence.token_flags.unreadable),
+        ("goplus", evidence.flags.unreadable),
         ("honeypotis", evidence.simulations.service_result.unreadable),
     )
     for source, names in unreadable:
@@ -90,13 +90,13 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
         yield f"unreadable: {label} gives no boolean as isHoneypot; not checked by it: {SALE_SUBJECT}"
     if "flags" in evidence.simulations.service_result.unreadable:
         yield f"unreadable: {LABELS['honeypotis']} raises a flag without a name, which does not count"
-    others = [name for name in evidence.token_flags.unreadable if name not in _TAX_LABELS]
+    others = [name for name in evidence.flags.unreadable if name not in _TAX_LABELS]
     if shares := [name for name in others if name.endswith("percent")]:
         yield (
             f"balance forged or unreadable: {LABELS['goplus']} gives impossible figures for "
             f"{', '.join(shares)}"
         )
-    flags = evidence.token_flags
+    flags = evidence.flags
     for name, rows in (("holders", flags.holders), ("lp_holders", flags.lp_holders)):
         percent = sum(row.percent or 0 for row in rows or ())
         if percent > MAX_LISTED_PERCENT:
@@ -119,10 +119,10 @@ def _warn_unreadable(evidence: TokenEvidence) -> Iterator[str]:
 
 
 def _warn_unchecked(evidence: TokenEvidence) -> Iterator[str]:
-    if evidence.flags is None:
+    if evidence.analysis is None:
         yield f"not checked by {LABELS['goplus']}: {', '.join(_CHECKS_BY_SOURCE['goplus'])}"
     elif unchecked := _analysis_checks_without_evidence(evidence):
-        closed = " (its source is not published)" if evidence.token_flags.open_source is False else ""
+        closed = " (its source is not published)" if evidence.flags.open_source is False else ""
         yield f"not checked, as {LABELS['goplus']} gives no value{closed}: {', '.join(unchecked)}"
     if evidence.simulation is None:
         checks = ", ".join(_CHECKS_BY_SOURCE["honeypotis"])
@@ -204,7 +204,7 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
             f"{LABELS['honeypotis']} finds code without a published source among the contracts it calls; "
             "whether it is a proxy or a clone of that code was not checked"
         )
-    elif evidence.contract.may_run_other_code and evidence.token_flags.open_source:
+    elif evidence.contract.may_run_other_code and evidence.flags.open_source:
         yield "whether it is a proxy or a clone of code without a published source was not checked"
 
 
@@ -272,7 +272,7 @@ def _has_value(evidence: TokenEvidence, name: str) -> bool:
     if source == "onchain" and field.startswith("owner"):
         return False
     if source == "goplus" and not field.endswith("holders"):
-        return getattr(evidence.token_flags, FIELD_BY_SOURCE_NAME.get(field, field)) is not None
+        return getattr(evidence.flags, FIELD_BY_SOURCE_NAME.get(field, field)) is not None
     return field not in evidence.simulations.service_result.unreadable and any(
         each.value for each in cite_field(evidence, name)
     )
@@ -320,8 +320,8 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
             said = ", ".join(f"{LABELS[source]} {tax:.4g} %" for source, tax in readings)
             yield f"sources disagree on the {word} tax: {said}; the highest counts"
     yield from _warn_other_bytecode(evidence)
-    if (evidence.token_flags.sell_tax or 0) >= 100 and (
-        evidence.token_flags.trading_cooldown or evidence.token_flags.cannot_buy
+    if (evidence.flags.sell_tax or 0) >= 100 and (
+        evidence.flags.trading_cooldown or evidence.flags.cannot_buy
     ):
         yield (
             f"the sell tax of 100 % at {LABELS['goplus']} may result from trading limits that kept it from "
@@ -347,8 +347,8 @@ def _warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
 
 def _describe_sales(evidence: TokenEvidence) -> Iterator[str]:
     """Yield a clause for each source that says whether it can be sold."""
-    if evidence.token_flags.honeypot is not None:
-        yield f"{LABELS['goplus']} says is_honeypot {evidence.token_flags.raw.get('is_honeypot')}"
+    if evidence.flags.honeypot is not None:
+        yield f"{LABELS['goplus']} says is_honeypot {evidence.flags.raw.get('is_honeypot')}"
     for trade in evidence.simulations.trades:
         if trade.has_failed or trade.has_sold:
             outcome = "could not sell" if trade.has_failed else "sold"
@@ -386,7 +386,7 @@ def _describe_other_pair(evidence: TokenEvidence) -> str | None:
             return "a simulated sale went through"
         if simulated := evidence.simulations.pair_sources:
             return f"a trade was simulated in a pair by {' and '.join(LABELS[each] for each in simulated)}"
-        return f"{LABELS['goplus']} says that it is traded" if evidence.token_flags.in_dex else None
+        return f"{LABELS['goplus']} says that it is traded" if evidence.flags.in_dex else None
     source = evidence.liquidity.source
     if source in ("dexscreener", "geckoterminal"):
         return None
@@ -397,13 +397,13 @@ def _describe_other_pair(evidence: TokenEvidence) -> str | None:
 
 def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
     """Yield where the bytecode shows other powers than the contract analysis, or another owner."""
-    if evidence.flags is None:
+    if evidence.analysis is None:
         return
     inferred, powers = evidence.bytecode_flags or TokenFlags(), evidence.bytecode_powers
     denied = {
         POWER_FLAGS[power.kind]: power.signature
         for power in reversed(powers)
-        if power.kind in POWER_FLAGS and getattr(evidence.flags, POWER_FLAGS[power.kind]) is False
+        if power.kind in POWER_FLAGS and getattr(evidence.analysis, POWER_FLAGS[power.kind]) is False
     }
     if denied:
         said = ", ".join(f"{GOPLUS_FIELDS[name]} 0" for name in reversed(denied))
@@ -416,7 +416,7 @@ def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
         for name in BYTECODE_FLAGS
         if name not in denied
         and (seen := getattr(inferred, name)) is not None
-        and (said := getattr(evidence.flags, name)) is not None
+        and (said := getattr(evidence.analysis, name)) is not None
         and seen != said
     ]
     if others:
@@ -424,7 +424,7 @@ def _warn_other_bytecode(evidence: TokenEvidence) -> Iterator[str]:
             f"sources disagree: the bytecode shows the opposite of what {LABELS['goplus']} says for "
             f"{', '.join(others)}"
         )
-    said_owner, owner = evidence.flags.owner_address, evidence.owner
+    said_owner, owner = evidence.analysis.owner_address, evidence.owner
     if evidence.ownership.is_unlisted and owner and not said_owner:
         yield (
             f"sources disagree: the owner on the chain is {owner.address}, {LABELS['goplus']} names none; "

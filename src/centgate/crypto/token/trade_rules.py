@@ -192,7 +192,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         "whether all of it can be sold at once",
         "A holder cannot sell the whole holding at once.",
-        lambda evidence: evidence.token_flags.cannot_sell_all is True,
+        lambda evidence: evidence.flags.cannot_sell_all is True,
         ("goplus:cannot_sell_all",),
     ),
     TokenRule(
@@ -200,7 +200,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         "whether it can be bought",
         "It cannot be bought on an exchange.",
-        lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is not False,
+        lambda evidence: evidence.flags.cannot_buy is True and evidence.flags.in_dex is not False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
     TokenRule(
@@ -208,7 +208,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "medium",
         "whether it can be bought",
         "It cannot be bought, and trades on no exchange, as with tokens that are only given out.",
-        lambda evidence: evidence.token_flags.cannot_buy is True and evidence.token_flags.in_dex is False,
+        lambda evidence: evidence.flags.cannot_buy is True and evidence.flags.in_dex is False,
         ("goplus:cannot_buy", "goplus:is_in_dex"),
     ),
     TokenRule(
@@ -318,7 +318,7 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "a pause between trades",
         "A holder must wait between two trades, which can keep a sale from happening in time.",
         lambda evidence: (
-            evidence.token_flags.trading_cooldown is True
+            evidence.flags.trading_cooldown is True
             or any(trade.result.cooldown is True for trade in evidence.simulations.trades)
         ),
         ("goplus:trading_cooldown", "onchain:simulation.cooldown"),
