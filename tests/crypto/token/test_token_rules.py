@@ -16,11 +16,13 @@ from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence.contract import KEY_FLAGS
 from centgate.crypto.token.lockers import LOCKERS
+from centgate.crypto.token.missing_checks import list_subjects
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import (
     BYTECODE_FLAGS,
     GOPLUS_FIELDS,
+    SOURCE_LABELS,
     DexPool,
     Holder,
     HolderSales,
@@ -35,7 +37,6 @@ from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity,
 from centgate.crypto.token.token_rule import RULES_VERSION, SEVERITY_RANK
 from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.token_verdict import RiskLevel, TokenScore, TokenVerdict, evaluate_token
-from centgate.crypto.token.token_warnings import LABELS, list_subjects
 from centgate.provider import Provider
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -1609,7 +1610,7 @@ def test_evidence_covers_every_flag():
 
 @pytest.mark.parametrize("source", [GoPlus, HoneypotIs, DexScreener, GeckoTerminal])
 def test_source_has_label_of_its_provider(source: type[Provider]):
-    assert LABELS[source.info.name] == source.info.label  # pyright: ignore[reportArgumentType]
+    assert SOURCE_LABELS[source.info.name] == source.info.label  # pyright: ignore[reportArgumentType]
 
 
 # saved bodies

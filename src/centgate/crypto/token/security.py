@@ -12,6 +12,14 @@ from typing import Literal
 
 TokenSource = Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"]
 """Sources of evidence about a token; `onchain` is everything that is read from a node."""
+SOURCE_LABELS: Mapping[TokenSource, str] = {
+    "goplus": "GoPlus Security",
+    "honeypotis": "honeypot.is",
+    "onchain": "the chain",
+    "dexscreener": "DEX Screener",
+    "geckoterminal": "GeckoTerminal",
+}
+"""Names of the sources in messages."""
 BYTECODE_FLAGS = ("proxy", "mintable", "pausable", "blacklists", "tax_modifiable", "self_destructs")
 """Flags that a contract's bytecode tells without its source."""
 

@@ -33,13 +33,19 @@ class SimulationEvidence:
         return self.of_service or Simulation()
 
     @cached_property
+    def service_trade(self) -> SimulatedTrade | None:
+        """The trade that the simulation service simulated; None if there was none."""
+        return None if self.of_service is None else SimulatedTrade("honeypotis", self.of_service)
+
+    @cached_property
+    def own_trade(self) -> SimulatedTrade | None:
+        """The trade that we simulated; None if there was none."""
+        return None if self.own is None else SimulatedTrade("onchain", self.own)
+
+    @cached_property
     def trades(self) -> tuple[SimulatedTrade, ...]:
         """The simulated trades of all sources."""
-        results: tuple[tuple[TokenSource, Simulation | None], ...] = (
-            ("honeypotis", self.of_service),
-            ("onchain", self.own),
-        )
-        return tuple(SimulatedTrade(source, result) for source, result in results if result is not None)
+        return tuple(trade for trade in (self.service_trade, self.own_trade) if trade is not None)
 
     @cached_property
     def is_expected(self) -> bool:
@@ -52,7 +58,7 @@ class SimulationEvidence:
     @cached_property
     def is_service_pair_empty(self) -> bool:
         """True if the simulation service used an empty pair."""
-        return any(trade.is_pair_empty for trade in self.trades if trade.source == "honeypotis")
+        return self.service_trade is not None and self.service_trade.is_pair_empty
 
     @property
     def has_service_sale(self) -> bool:
