@@ -728,21 +728,23 @@ def test_renounced_owner_changes_no_balances_but_code_may_be_destroyed():
 
 
 def test_expired_lock_is_no_lock():
-    ended = change_flags(lp_holders=(replace(build_locker(days=-1), percent=33),))
+    ended = change_flags(lp_holders=(replace(build_locker(days=-1), percent=33),)).lp_holders
 
-    assert (ended.lp_holders.locked_percent, ended.lp_holders.unlocked_percent) == (0, 33)
-    assert ended.lp_holders.shares
-    assert ended.lp_holders.shares.hands[0].lock_ended_at == NOW - timedelta(days=1)
+    assert (ended.locked_percent, ended.unlocked_percent) == (0, 33)
+    assert ended.shares
+    assert ended.shares.hands[0].lock_ended_at == NOW - timedelta(days=1)
 
 
 def test_locks_of_one_locker_count_separately():
     locks = (TokenLock(30, NOW - timedelta(days=1)), TokenLock(60, NOW + timedelta(days=400)))
-    facts = change_flags(lp_holders=(build_holder(95, contract=True, locked=True, locks=locks, tag="UNCX"),))
+    holder = build_holder(95, contract=True, locked=True, locks=locks, tag="UNCX")
 
-    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (60, 35)
-    assert facts.lp_holders.shares
-    assert [(each.locker, each.percent) for each in facts.lp_holders.shares.locks] == [("UNCX", 60)]
-    assert [(each.percent, each.lock_ended_at) for each in facts.lp_holders.shares.hands] == [
+    found = change_flags(lp_holders=(holder,)).lp_holders
+
+    assert (found.locked_percent, found.unlocked_percent) == (60, 35)
+    assert found.shares
+    assert [(each.locker, each.percent) for each in found.shares.locks] == [("UNCX", 60)]
+    assert [(each.percent, each.lock_ended_at) for each in found.shares.hands] == [
         (30, NOW - timedelta(days=1)),
         (5, None),
     ]
@@ -798,9 +800,9 @@ def test_known_locker_counts_if_source_is_silent():
         replace(build_holder(40, locked=None, contract=True), address=unverified.address),
     )
 
-    facts = replace(change_flags(lp_holders=rows), chain_id=1)
+    found = replace(change_flags(lp_holders=rows), chain_id=1).lp_holders
 
-    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (50, 40)
+    assert (found.locked_percent, found.unlocked_percent) == (50, 40)
 
 
 @pytest.mark.parametrize(
