@@ -82,7 +82,7 @@ class TokenEvidence:
 
     @cached_property
     def contract(self) -> ContractEvidence:
-        """How far its contract is analysed, and which code runs."""
+        """Its code: how far it is analysed, and which contract's code runs."""
         return ContractEvidence(
             flags=self.flags,
             bytecode_flags=self.bytecode_flags,
@@ -124,7 +124,7 @@ class TokenEvidence:
 
     @cached_property
     def trade(self) -> TradeEvidence:
-        """Whether it can be bought, sold and sent, and at which tax."""
+        """Its purchases, sales and transfers: whether they succeed, and their taxes."""
         return TradeEvidence(flags=self.flags, simulations=self.simulations, market=self.market)
 
     @cached_property
