@@ -12,11 +12,11 @@ from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource, TradeLimit
+from centgate.crypto.token.tax_rules import TAX_FIELDS
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_verdict import TokenVerdict, VerdictFlag, evaluate_token
-from centgate.crypto.token.trade_rules import TAX_FIELDS
 from centgate.crypto.token.trades import TaxName
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp

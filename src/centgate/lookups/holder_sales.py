@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
+from centgate.crypto.token.token_rule import HOLDER_CHECKS, TAKEN_AWAY
 from centgate.crypto.token.trade_records import HolderProbe, parse_holder_probe
-from centgate.crypto.token.trade_rules import HOLDER_CHECKS, TAKEN_AWAY
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20

@@ -12,15 +12,15 @@ from centgate.crypto.token.evidence.simulations import SimulationEvidence
 from centgate.crypto.token.liquidity_shares import LiquidityShares
 from centgate.crypto.token.security import SOURCE_LABELS
 from centgate.crypto.token.token_evidence import TokenEvidence
-from centgate.crypto.token.token_rule import SALE_SUBJECT
-from centgate.crypto.token.token_rules import TOKEN_RULES
-from centgate.crypto.token.trade_rules import (
+from centgate.crypto.token.token_rule import (
     FAILED_SALES,
     HOLDER_CHECKS,
     HOLDER_TAXES,
+    SALE_SUBJECT,
     SELL_LIMITS,
     TAKEN_AWAY,
 )
+from centgate.crypto.token.token_rules import TOKEN_RULES
 from centgate.crypto.token.trades import SimulatedTrade
 
 ONE_SIDED_SUBJECT = "whether its pairs are one-sided"

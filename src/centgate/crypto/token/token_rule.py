@@ -20,6 +20,10 @@ FlagKind = Literal[
 moved; `gap`: something is not known; `merit`: only speaks for it."""
 SEVERITY_RANK: dict[FlagSeverity, int] = {"info": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 SALE_SUBJECT = "whether it can be sold"
+FAILED_SALES, TAKEN_AWAY = "failed sales", "holdings taken away"
+HOLDER_TAXES, SELL_LIMITS = "holders' taxes", "sell limits"
+HOLDER_CHECKS = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
+"""Checks that sales at holders make."""
 
 
 @dataclass(frozen=True, slots=True)

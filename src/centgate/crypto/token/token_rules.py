@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from centgate.crypto.token.contract_rules import CONTRACT_RULES
 from centgate.crypto.token.market_rules import MARKET_RULES
+from centgate.crypto.token.sale_rules import SALE_RULES
+from centgate.crypto.token.simulation_rules import SIMULATION_RULES
+from centgate.crypto.token.tax_rules import TAX_RULES
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import AmountRange, SeverityLimit, TokenRule
-from centgate.crypto.token.trade_rules import SALE_RULES, SIMULATION_RULES, TAX_RULES
 
 GAP_RULES: tuple[TokenRule, ...] = (
     # missing evidence

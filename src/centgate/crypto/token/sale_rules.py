@@ -1,13 +1,20 @@
-"""Rules on trades of a token: whether it can be sold, sales at real holders, taxes, simulation's flags."""
+"""Rules on sales of a token: whether it can be sold, and what sales at its holders showed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
 from centgate.crypto.token.token_evidence import TokenEvidence
-from centgate.crypto.token.token_rule import SALE_SUBJECT, AmountRange, FlagSeverity, TokenRule
-from centgate.crypto.token.trades import HONEYPOT_RISK, TaxName
+from centgate.crypto.token.token_rule import (
+    FAILED_SALES,
+    HOLDER_TAXES,
+    SALE_SUBJECT,
+    SELL_LIMITS,
+    TAKEN_AWAY,
+    AmountRange,
+    TokenRule,
+)
 
 SOME_FAILED, FEW_FAILED = 10.0, 1.0
 """Percent of the tried holders that cannot sell."""
@@ -17,82 +24,6 @@ HEAVY_TAX, HIGH_TAX = 50.0, 20.0
 """Percent of a holder's sale."""
 TINY_SALE_PERCENT = 0.05
 """Percent of the supply below which a largest sale keeps a holding from being sold."""
-FAILED_SALES, TAKEN_AWAY = "failed sales", "holdings taken away"
-HOLDER_TAXES, SELL_LIMITS = "holders' taxes", "sell limits"
-HOLDER_CHECKS = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
-"""Checks that sales at holders make."""
-_SIMULATION_FLAGS: tuple[tuple[str, FlagSeverity, str, str], ...] = (
-    ("high_fail_rate", "critical", FAILED_SALES, "A very high share of its holders could not sell."),
-    ("high_siphon_rate", "critical", TAKEN_AWAY, "It was taken away from very many holders."),
-    (
-        "effective_honeypot_low_sell_limit",
-        "critical",
-        SELL_LIMITS,
-        "So little may be sold at once that it cannot be sold in effect.",
-    ),
-    ("extremely_low_sell_limit", "critical", SELL_LIMITS, "Extremely little of it may be sold at once."),
-    ("low_sell_limit", "critical", SELL_LIMITS, "Very little of it may be sold at once."),
-    ("extremely_high_taxes", "critical", HOLDER_TAXES, "More than half is taken when it is traded."),
-    ("medium_siphon_rate", "high", TAKEN_AWAY, "It was taken away from many holders."),
-    ("medium_fail_rate", "high", FAILED_SALES, "A high share of its holders could not sell."),
-    ("high_tax", "high", HOLDER_TAXES, "More than 40 % is taken when it is traded."),
-    ("low_fail_rate", "medium", FAILED_SALES, "Some of its holders could not sell."),
-    ("transfer_blocked", "medium", "blocked transfers", "It could not be sent from one holder to another."),
-    ("one_sell_per_block_limit", "medium", SELL_LIMITS, "It can be sold only once in each block."),
-    ("medium_tax", "low", HOLDER_TAXES, "More than 21 % is taken when it is traded."),
-    ("high_gas", "low", "gas", "Trading it costs a great deal of gas."),
-)
-"""Flags of the simulation (https://docs.honeypot.is): name, severity, subject, message."""
-_OTHER_SEVERITIES: tuple[FlagSeverity, ...] = ("critical", "high", "medium", "low")
-_DEFAULT_SEVERITY: FlagSeverity = "medium"
-"""Severity of a flag that has none."""
-_HANDLED_FLAGS = frozenset(
-    {"closed_source", "medium_gas", "all_snipers_honeypot", "some_snipers_honeypot", "custom_token_info"}
-    | {name for name, *_ in _SIMULATION_FLAGS}
-)
-
-
-def _has_simulation_flag(name: str) -> Callable[[TokenEvidence], bool]:
-    """Return a condition: the simulation raised this flag, except for a tax that only encodes a failure."""
-    about_tax = name.endswith(("_tax", "_taxes"))
-    return lambda evidence: any(
-        trade.result.has_any_flag(name) and not (about_tax and evidence.trade.is_sell_tax_placeholder(trade))
-        for trade in evidence.simulations.trades
-    )
-
-
-def _has_failed_share(minimum: float, below: float = math.inf) -> Callable[[TokenEvidence], bool]:
-    """Return a condition: this percentage of the tried holders cannot sell."""
-    return lambda evidence: any(
-        minimum <= (trade.failed_percent or 0) < below for trade in evidence.simulations.trades
-    )
-
-
-def _is_any_holder_taxed_heavily(evidence: TokenEvidence) -> bool:
-    return any(
-        (trade.holder_sales.highest_tax or 0) >= HEAVY_TAX and trade.holder_sales.high_tax_count != 0
-        for trade in evidence.simulations.trades
-    )
-
-
-def _has_other_flag(severity: FlagSeverity) -> Callable[[TokenEvidence], bool]:
-    return lambda evidence: any(
-        (flag.severity or _DEFAULT_SEVERITY) == severity and flag.name not in _HANDLED_FLAGS
-        for flag in evidence.simulations.service_result.flags
-    )
-
-
-def _build_simulation_rules() -> Iterator[TokenRule]:
-    cites = ("honeypotis:summary.flags",)
-    for name, severity, check, message in _SIMULATION_FLAGS:
-        yield TokenRule(f"simulation_{name}", severity, check, message, _has_simulation_flag(name), cites)
-    for severity in _OTHER_SEVERITIES:
-        message = f"The simulation raises a flag that these rules do not know, which counts as {severity}."
-        yield TokenRule(
-            f"simulation_other_{severity}", severity, "other flags", message, _has_other_flag(severity), cites
-        )
-
-
 _BLOCKED = (
     "honeypotis:honeypotResult.isHoneypot",
     "honeypotis:honeypotResult.honeypotReason",
@@ -121,16 +52,21 @@ _HOLDER_TAXES = (
 _LARGEST_SALE = ("honeypotis:simulationResult.maxSell.token", "onchain:simulation.maxSell.tokens")
 _LISTED_DEPTH = ("pairs:totalUsd", "pairs:otherSideUsd")
 _PAIR_DEPTH = ("honeypotis:pair.liquidity", "honeypotis:pair.reserves0", "honeypotis:pair.reserves1")
-TAX_FIELDS: Mapping[TaxName, tuple[str, str, str]] = {
-    "buy_tax": ("goplus:buy_tax", "honeypotis:simulationResult.buyTax", "onchain:simulation.buyTax"),
-    "sell_tax": ("goplus:sell_tax", "honeypotis:simulationResult.sellTax", "onchain:simulation.sellTax"),
-    "transfer_tax": (
-        "goplus:transfer_tax",
-        "honeypotis:simulationResult.transferTax",
-        "onchain:simulation.transferTax",
-    ),
-}
-"""Fields of the sources that have a tax."""
+
+
+def _has_failed_share(minimum: float, below: float = math.inf) -> Callable[[TokenEvidence], bool]:
+    """Return a condition: this percentage of the tried holders cannot sell."""
+    return lambda evidence: any(
+        minimum <= (trade.failed_percent or 0) < below for trade in evidence.simulations.trades
+    )
+
+
+def _is_any_holder_taxed_heavily(evidence: TokenEvidence) -> bool:
+    return any(
+        (trade.holder_sales.highest_tax or 0) >= HEAVY_TAX and trade.holder_sales.high_tax_count != 0
+        for trade in evidence.simulations.trades
+    )
+
 
 SALE_RULES: tuple[TokenRule, ...] = (
     # sale
@@ -332,116 +268,5 @@ SALE_RULES: tuple[TokenRule, ...] = (
         lambda evidence: any(trade.result.origin_check is True for trade in evidence.simulations.trades),
         ("onchain:simulation.originCheck",),
         "habit",
-    ),
-)
-
-TAX_RULES: tuple[TokenRule, ...] = (
-    # taxes
-    TokenRule(
-        "sell_tax_extreme",
-        "critical",
-        "the sell tax",
-        "{amount:.4g} % of every sale is taken, so most of the money, or all of it, is lost.",
-        AmountRange(lambda evidence: evidence.trade.sell_tax, 50),
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "sell_tax_high",
-        "high",
-        "the sell tax",
-        "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.trade.sell_tax, 10, 50),
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "sell_tax_medium",
-        "medium",
-        "the sell tax",
-        "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.trade.sell_tax, 5, 10),
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "sell_tax_low",
-        "low",
-        "the sell tax",
-        "{amount:.4g} % of every sale is taken.",
-        AmountRange(lambda evidence: evidence.trade.sell_tax, 0.01, 5),
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "sell_tax_unreadable",
-        "high",
-        "the sell tax",
-        "The only sell tax reported is impossible, so how much of a sale is taken is not known.",
-        lambda evidence: evidence.trade.has_invalid_sell_tax and evidence.trade.sell_tax is None,
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "sell_tax_in_doubt",
-        "medium",
-        "the sell tax",
-        "One of the reported sell taxes is impossible, so the other may be incomplete.",
-        lambda evidence: evidence.trade.has_invalid_sell_tax and evidence.trade.sell_tax is not None,
-        TAX_FIELDS["sell_tax"],
-    ),
-    TokenRule(
-        "buy_tax_high",
-        "high",
-        "the buy tax",
-        "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.trade.buy_tax, 10),
-        TAX_FIELDS["buy_tax"],
-    ),
-    TokenRule(
-        "buy_tax_medium",
-        "medium",
-        "the buy tax",
-        "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.trade.buy_tax, 5, 10),
-        TAX_FIELDS["buy_tax"],
-    ),
-    TokenRule(
-        "buy_tax_low",
-        "low",
-        "the buy tax",
-        "{amount:.4g} % of every purchase is taken.",
-        AmountRange(lambda evidence: evidence.trade.buy_tax, 0.01, 5),
-        TAX_FIELDS["buy_tax"],
-    ),
-    TokenRule(
-        "transfer_tax_high",
-        "high",
-        "the transfer tax",
-        "{amount:.4g} % is taken when it is sent from one holder to another.",
-        AmountRange(lambda evidence: evidence.trade.transfer_tax, 10),
-        TAX_FIELDS["transfer_tax"],
-    ),
-    TokenRule(
-        "transfer_tax",
-        "medium",
-        "the transfer tax",
-        "{amount:.4g} % is taken when it is sent from one holder to another.",
-        AmountRange(lambda evidence: evidence.trade.transfer_tax, 0.01, 10),
-        TAX_FIELDS["transfer_tax"],
-        "habit",
-    ),
-)
-
-SIMULATION_RULES: tuple[TokenRule, ...] = (
-    # other results of the simulation
-    *_build_simulation_rules(),
-    TokenRule(
-        "simulation_risk",
-        "high",
-        "the simulation's own rating",
-        "The simulation rates its risk at {amount:.0f} of 100.",
-        AmountRange(
-            lambda evidence: evidence.simulations.service_risk,
-            60,
-            HONEYPOT_RISK,
-            unit="of 100",
-        ),
-        ("honeypotis:summary.riskLevel", "honeypotis:summary.risk"),
     ),
 )
