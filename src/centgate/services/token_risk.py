@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -32,20 +30,12 @@ from centgate.answers.token_risk import (
     build_token_risk,
 )
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
-from centgate.crypto.token.evidence.simulations import MissingReason
-from centgate.crypto.token.security import Simulation, TokenFlags, TokenSource
-from centgate.crypto.token.token_evidence import TokenEvidence
-from centgate.crypto.token.token_liquidity import (
-    Liquidity,
-    sum_pair_liquidity,
-    sum_pool_liquidity,
-    sum_simulated_liquidity,
-)
 from centgate.crypto.token.token_rule import RULES_VERSION
-from centgate.crypto.token.trade_result import NOT_RUN
-from centgate.errors import Issue, NoData, ProviderFailure, ProviderUnconfigured
-from centgate.fallback import attempt, open_task_group
-from centgate.lookups.chain_evidence import ChainEvidence, read_chain_evidence
+from centgate.errors import Issue
+from centgate.fallback import open_task_group
+from centgate.lookups.chain_evidence import read_chain_evidence
+from centgate.lookups.exchange_listing import await_pools, list_pairs
+from centgate.lookups.token_sources import TokenSources, analyse_contract, simulate_trade
 from centgate.provider import Enrichment, Fallback, Primary, Secondary
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.dexscreener import DexScreener
@@ -59,10 +49,6 @@ from centgate.service import service
 NO_TOKEN = "^0x(0{40}|[eE]{40})$"
 """The zero address, and the placeholder for a chain's native coin. Other low addresses may have a token's
 code: that of Polygon's coin is at 0x…1010."""
-MAX_INDEX_WAIT = 3.0
-"""Seconds that the chain's pools wait for those that an exchange index lists."""
-MIN_CONFIRMED_SHARE = 0.5
-"""Share of the dollars that an index gives for its deepest pair, below which the chain counts instead."""
 CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 """Seconds for reading the chain beside the contract analysis, and in its place."""
 
@@ -274,15 +260,15 @@ async def token_risk(
     """
     chain_id, token = request.target_chain_id, request.token_address
     async with open_task_group() as group:
-        analysis = group.create_task(_analyse(goplus, chain_id, token))
-        simulation = group.create_task(_simulate(honeypotis, chain_id, token))
-        listing = group.create_task(_list_pairs(dexscreener, geckoterminal, chain_id, token))
+        analysis = group.create_task(analyse_contract(goplus, chain_id, token))
+        simulation = group.create_task(simulate_trade(honeypotis, chain_id, token))
+        listing = group.create_task(list_pairs(dexscreener, geckoterminal, chain_id, token))
         max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
-        pools = partial(_await_pools, listing)
+        pools = partial(await_pools, listing)
         chain = group.create_task(
             read_chain_evidence(rpc, bytecode, chain_id, token, list_pools=pools, max_wait=max_wait)
         )
-    sources = _SourceResults(analysis.result(), simulation.result(), listing.result(), chain.result())
+    sources = TokenSources(analysis.result(), simulation.result(), listing.result(), chain.result())
     if missing := sources.find_missing(goplus, rpc, token):
         raise missing
     evidence = sources.build_evidence(chain_id)
@@ -291,178 +277,3 @@ async def token_risk(
             "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
     return build_token_risk(token, evidence, sources.chain.identity, goplus.trace.warnings)
-
-
-@dataclass(frozen=True, slots=True)
-class ExchangeListing:
-    """Result of the exchange indexes for a token."""
-
-    liquidity: Liquidity | None = None
-    pool_addresses: frozenset[str] = frozenset()
-    missing: tuple[NoData | ProviderFailure, ...] = ()
-    sources_without_pair: tuple[TokenSource, ...] = ()
-
-
-async def _analyse(goplus: GoPlus, chain_id: int, token: str) -> TokenFlags | NoData | ProviderFailure:
-    if not goplus.supports_chain(chain_id):
-        return ProviderUnconfigured(goplus.info.name, f"{goplus.info.label} does not cover chain {chain_id}")
-    return await attempt(goplus.token_security, chain_id, token)
-
-
-SimulationOutcome = Simulation | NoData | ProviderFailure | None
-"""A simulated purchase and sale, or the error; None if the simulation does not cover the chain."""
-
-
-async def _simulate(honeypotis: HoneypotIs, chain_id: int, token: str) -> SimulationOutcome:
-    return (
-        await attempt(honeypotis.simulate_trade, chain_id, token)
-        if honeypotis.supports_chain(chain_id)
-        else None
-    )
-
-
-async def _list_pairs(
-    dexscreener: DexScreener, geckoterminal: GeckoTerminal, chain_id: int, token: str
-) -> ExchangeListing:
-    """Return the pairs of the first exchange index that has any."""
-    missing: list[NoData | ProviderFailure] = []
-    without_pair: list[TokenSource] = []
-    indexes: tuple[tuple[TokenSource, DexScreener | GeckoTerminal], ...] = (
-        ("dexscreener", dexscreener),
-        ("geckoterminal", geckoterminal),
-    )
-    for source, index in indexes:
-        if not index.supports_chain(chain_id):
-            continue
-        pairs = await attempt(index.pairs, chain_id, token)
-        if isinstance(pairs, NoData):
-            without_pair.append(source)
-        if isinstance(pairs, NoData | ProviderFailure):
-            missing.append(pairs)
-            continue
-        if any(isinstance(each, ProviderFailure) for each in missing):
-            index.trace.add_warning(
-                f"liquidity is from {index.info.label} instead of {dexscreener.info.label}"
-            )
-        addresses = frozenset(pair.address for pair in pairs)
-        return ExchangeListing(
-            sum_pair_liquidity(token, pairs, source), addresses, tuple(missing), tuple(without_pair)
-        )
-    return ExchangeListing(missing=tuple(missing), sources_without_pair=tuple(without_pair))
-
-
-async def _await_pools(listing: asyncio.Task[ExchangeListing]) -> Sequence[str]:
-    """Return the pools that an exchange index lists, the deepest first; none if it is slow."""
-    done, _ = await asyncio.wait([listing], timeout=MAX_INDEX_WAIT)
-    if not done:
-        return []
-    listed = listing.result()
-    top = listed.liquidity.top_pair if listed.liquidity else None
-    return [*([top] if top else []), *sorted(listed.pool_addresses - {top})]
-
-
-@dataclass(frozen=True, slots=True)
-class _SourceResults:
-    """Results of all sources, or their errors."""
-
-    analysis: TokenFlags | NoData | ProviderFailure
-    simulation: SimulationOutcome
-    listing: ExchangeListing
-    chain: ChainEvidence
-
-    @property
-    def flags(self) -> TokenFlags | None:
-        """The contract analysis; None if it failed or has only begun."""
-        analysis = self.analysis if isinstance(self.analysis, TokenFlags) else None
-        return None if analysis is None or self._is_pending else analysis
-
-    @property
-    def _is_pending(self) -> bool:
-        return isinstance(self.analysis, TokenFlags) and self.analysis.partial and not self.analysis.raw
-
-    @property
-    def _is_chain_read(self) -> bool:
-        """True if the chain alone can answer."""
-        return self.chain.simulation is not None and self.chain.simulation.succeeded
-
-    def find_missing(self, goplus: GoPlus, rpc: Rpc, token: str) -> NoData | ProviderFailure | None:
-        """Return the error to raise if no source could tell enough; None if there is an answer."""
-        if self._is_chain_read:
-            return None
-        if isinstance(self.analysis, ProviderFailure):
-            is_off = isinstance(self.analysis, ProviderUnconfigured)
-            if not is_off or self.chain.missing_reason == "chain_not_covered":
-                return self.analysis
-            if self.chain.missing_reason == "source_unavailable":
-                return rpc.invalid_response("could not be read")
-        if self.flags or isinstance(self.simulation, Simulation) or self.listing.liquidity:
-            return None
-        if self.chain.simulation is not None and self.chain.simulation.explanation == NOT_RUN:
-            return rpc.invalid_response("did not run the simulated trades")
-        if self._is_pending:
-            return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
-        return _no_evidence(token, self.simulation, *self.listing.missing)
-
-    def build_evidence(self, chain_id: int) -> TokenEvidence:
-        """Return the evidence of all sources."""
-        flags = self.flags
-        simulated = self.simulation if isinstance(self.simulation, Simulation) else None
-        identity = self.chain.identity
-        return TokenEvidence(
-            now=datetime.now(UTC),
-            analysis=flags,
-            simulation=simulated,
-            no_simulation_reason=_missing_reason(self.simulation),
-            liquidity=self._choose_liquidity(flags, simulated),
-            refuted_liquidity=self._refuted_liquidity,
-            chain_liquidity=self.chain.liquidity,
-            sources_without_pair=self.listing.sources_without_pair,
-            pool_addresses=self.listing.pool_addresses | {pool.address for pool in self.chain.pools},
-            own_simulation=self.chain.simulation,
-            no_own_simulation_reason=self.chain.missing_reason,
-            bytecode_flags=self.chain.bytecode_flags,
-            bytecode_powers=self.chain.bytecode_powers,
-            owner=self.chain.owner,
-            has_other_controllers=self.chain.has_other_controllers,
-            is_pinned_clone=self.chain.is_pinned_clone,
-            locked_lp_holders=self.chain.lp_holders,
-            chain_id=chain_id,
-            supply=(identity.supply if identity else None) or (flags.supply if flags else None),
-        )
-
-    def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
-        """Return the liquidity of the source that knows most pairs, unless the chain refutes it."""
-        if (refuted := self._refuted_liquidity) and self.chain.liquidity:
-            return replace(self.chain.liquidity, trading_since=refuted.trading_since)
-        listed = self.listing.liquidity or self.chain.liquidity
-        listed = listed or (sum_pool_liquidity(flags) if flags else None)
-        return listed or (sum_simulated_liquidity(simulated) if simulated else None)
-
-    @property
-    def _refuted_liquidity(self) -> Liquidity | None:
-        """Liquidity of an exchange index whose deepest pair holds far less on the chain; else None."""
-        listed = self.listing.liquidity
-        if listed is None or self.chain.liquidity is None:
-            return None
-        shown_usd = self.chain.usd_by_pool.get(listed.top_pair or "")
-        is_refuted = shown_usd is not None and shown_usd < MIN_CONFIRMED_SHARE * (listed.top_usd or 0)
-        return listed if is_refuted else None
-
-
-def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
-    """Return a source's failure if a retry may succeed, else NoData."""
-    failures = [each for each in missing if isinstance(each, ProviderFailure)]
-    no_data = NoData(f"no source has data on the token {token}")
-    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), no_data)
-
-
-def _missing_reason(simulated: SimulationOutcome) -> MissingReason | None:
-    match simulated:
-        case Simulation():
-            return None
-        case NoData():
-            return "no_pair"
-        case None:
-            return "chain_not_covered"
-        case _:
-            return "source_unavailable"

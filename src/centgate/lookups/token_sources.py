@@ -1,0 +1,150 @@
+"""Results of token-risk's sources, merged into the evidence of its rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from centgate.crypto.token.evidence.simulations import MissingReason
+from centgate.crypto.token.security import Simulation, TokenFlags
+from centgate.crypto.token.token_evidence import TokenEvidence
+from centgate.crypto.token.token_liquidity import Liquidity, sum_pool_liquidity, sum_simulated_liquidity
+from centgate.crypto.token.trade_result import NOT_RUN
+from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
+from centgate.fallback import attempt
+from centgate.lookups.chain_evidence import ChainEvidence
+from centgate.lookups.exchange_listing import ExchangeListing
+from centgate.providers.goplus import GoPlus
+from centgate.providers.honeypotis import HoneypotIs
+from centgate.providers.rpc import Rpc
+
+MIN_CONFIRMED_SHARE = 0.5
+"""Share of the dollars that an index gives for its deepest pair, below which the chain counts instead."""
+
+SimulationOutcome = Simulation | NoData | ProviderFailure | None
+"""A simulated purchase and sale, or the error; None if the simulation does not cover the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSources:
+    """Results of all sources, or their errors."""
+
+    analysis: TokenFlags | NoData | ProviderFailure
+    simulation: SimulationOutcome
+    listing: ExchangeListing
+    chain: ChainEvidence
+
+    @property
+    def flags(self) -> TokenFlags | None:
+        """The contract analysis; None if it failed or has only begun."""
+        analysis = self.analysis if isinstance(self.analysis, TokenFlags) else None
+        return None if analysis is None or self._is_pending else analysis
+
+    @property
+    def _is_pending(self) -> bool:
+        return isinstance(self.analysis, TokenFlags) and self.analysis.partial and not self.analysis.raw
+
+    @property
+    def _is_chain_read(self) -> bool:
+        """True if the chain alone can answer."""
+        return self.chain.simulation is not None and self.chain.simulation.succeeded
+
+    def find_missing(self, goplus: GoPlus, rpc: Rpc, token: str) -> NoData | ProviderFailure | None:
+        """Return the error to raise if no source could tell enough; None if there is an answer."""
+        if self._is_chain_read:
+            return None
+        if isinstance(self.analysis, ProviderFailure):
+            is_off = isinstance(self.analysis, ProviderUnconfigured)
+            if not is_off or self.chain.missing_reason == "chain_not_covered":
+                return self.analysis
+            if self.chain.missing_reason == "source_unavailable":
+                return rpc.invalid_response("could not be read")
+        if self.flags or isinstance(self.simulation, Simulation) or self.listing.liquidity:
+            return None
+        if self.chain.simulation is not None and self.chain.simulation.explanation == NOT_RUN:
+            return rpc.invalid_response("did not run the simulated trades")
+        if self._is_pending:
+            return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
+        return _no_evidence(token, self.simulation, *self.listing.missing)
+
+    def build_evidence(self, chain_id: int) -> TokenEvidence:
+        """Return the evidence of all sources."""
+        flags = self.flags
+        simulated = self.simulation if isinstance(self.simulation, Simulation) else None
+        identity = self.chain.identity
+        return TokenEvidence(
+            now=datetime.now(UTC),
+            analysis=flags,
+            simulation=simulated,
+            no_simulation_reason=_missing_reason(self.simulation),
+            liquidity=self._choose_liquidity(flags, simulated),
+            refuted_liquidity=self._refuted_liquidity,
+            chain_liquidity=self.chain.liquidity,
+            sources_without_pair=self.listing.sources_without_pair,
+            pool_addresses=self.listing.pool_addresses | {pool.address for pool in self.chain.pools},
+            own_simulation=self.chain.simulation,
+            no_own_simulation_reason=self.chain.missing_reason,
+            bytecode_flags=self.chain.bytecode_flags,
+            bytecode_powers=self.chain.bytecode_powers,
+            owner=self.chain.owner,
+            has_other_controllers=self.chain.has_other_controllers,
+            is_pinned_clone=self.chain.is_pinned_clone,
+            locked_lp_holders=self.chain.lp_holders,
+            chain_id=chain_id,
+            supply=(identity.supply if identity else None) or (flags.supply if flags else None),
+        )
+
+    def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
+        """Return the liquidity of the source that knows most pairs, unless the chain refutes it."""
+        if (refuted := self._refuted_liquidity) and self.chain.liquidity:
+            return replace(self.chain.liquidity, trading_since=refuted.trading_since)
+        listed = self.listing.liquidity or self.chain.liquidity
+        listed = listed or (sum_pool_liquidity(flags) if flags else None)
+        return listed or (sum_simulated_liquidity(simulated) if simulated else None)
+
+    @property
+    def _refuted_liquidity(self) -> Liquidity | None:
+        """Liquidity of an exchange index whose deepest pair holds far less on the chain; else None."""
+        listed = self.listing.liquidity
+        if listed is None or self.chain.liquidity is None:
+            return None
+        shown_usd = self.chain.usd_by_pool.get(listed.top_pair or "")
+        is_refuted = shown_usd is not None and shown_usd < MIN_CONFIRMED_SHARE * (listed.top_usd or 0)
+        return listed if is_refuted else None
+
+
+async def analyse_contract(
+    goplus: GoPlus, chain_id: int, token: str
+) -> TokenFlags | NoData | ProviderFailure:
+    """Return the contract analysis, or why there is none."""
+    if not goplus.supports_chain(chain_id):
+        return ProviderUnconfigured(goplus.info.name, f"{goplus.info.label} does not cover chain {chain_id}")
+    return await attempt(goplus.token_security, chain_id, token)
+
+
+async def simulate_trade(honeypotis: HoneypotIs, chain_id: int, token: str) -> SimulationOutcome:
+    """Return the simulation service's purchase and sale, or why there is none."""
+    return (
+        await attempt(honeypotis.simulate_trade, chain_id, token)
+        if honeypotis.supports_chain(chain_id)
+        else None
+    )
+
+
+def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
+    """Return a source's failure if a retry may succeed, else NoData."""
+    failures = [each for each in missing if isinstance(each, ProviderFailure)]
+    no_data = NoData(f"no source has data on the token {token}")
+    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), no_data)
+
+
+def _missing_reason(simulated: SimulationOutcome) -> MissingReason | None:
+    match simulated:
+        case Simulation():
+            return None
+        case NoData():
+            return "no_pair"
+        case None:
+            return "chain_not_covered"
+        case _:
+            return "source_unavailable"
