@@ -13,7 +13,7 @@ from centgate.crypto.token.trade_result import NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt
 from centgate.lookups.chain_evidence import ChainEvidence
-from centgate.lookups.exchange_listing import ExchangeListing
+from centgate.lookups.exchange_pairs import ExchangeListing
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
 from centgate.providers.rpc import Rpc

@@ -34,7 +34,7 @@ from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.errors import Issue
 from centgate.fallback import open_task_group
 from centgate.lookups.chain_evidence import read_chain_evidence
-from centgate.lookups.exchange_listing import await_pools, list_pairs
+from centgate.lookups.exchange_pairs import await_pools, list_pairs
 from centgate.lookups.token_sources import TokenSources, analyse_contract, simulate_trade
 from centgate.provider import Enrichment, Fallback, Primary, Secondary
 from centgate.providers.bytecode import BytecodeAnalyzer
