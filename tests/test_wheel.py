@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from importlib.metadata import version
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from zipfile import ZipFile
 
 import httpx2
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 pytestmark = pytest.mark.extended
 
@@ -236,3 +238,47 @@ def test_command_without_its_extra_names_it(
     assert len(done.stderr.splitlines()) <= (
         2 if extra == "mcp" else 1
     )  # the message also says that there is no wallet
+
+
+def list_requirements(name: str, extras: frozenset[str] = frozenset()) -> Generator[tuple[str, Requirement]]:
+    """Yield the requirements of an installed package with these extras, each with the package's name."""
+    for text in requires(name) or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            yield name, requirement
+
+
+def list_all_requirements(name: str, extras: frozenset[str]) -> list[tuple[str, Requirement]]:
+    """Return the requirements of an installed package, of its requirements, and so on."""
+    found: dict[str, tuple[str, Requirement]] = {}
+    waiting = [*list_requirements(name, extras)]
+    while waiting:
+        owner, requirement = waiting.pop()
+        if str(requirement) not in found:
+            found[str(requirement)] = (owner, requirement)
+            with suppress(PackageNotFoundError):  # an extra that is not installed here
+                waiting += list_requirements(requirement.name, frozenset(requirement.extras))
+    return [*found.values()]
+
+
+def test_extras_that_old_pips_do_not_find_are_required_directly() -> None:
+    """Such a pip compares an extra's name as it is written: lxml's `html-clean` is not `html_clean` for it."""
+    direct = {
+        canonicalize_name(each.name) for _, each in list_requirements("centgate", frozenset({"server"}))
+    }
+
+    missing: list[str] = []
+    for owner, requirement in list_all_requirements("centgate", frozenset({"server"})):
+        with suppress(PackageNotFoundError):
+            offered = metadata(requirement.name).get_all("Provides-Extra") or []
+            for extra in requirement.extras - {*offered}:
+                needed = list_requirements(requirement.name, frozenset({canonicalize_name(extra)}))
+                always = {each.name for _, each in list_requirements(requirement.name)}
+                missing += [
+                    f"{owner} needs {each.name}"
+                    for _, each in needed
+                    if each.name not in always and canonicalize_name(each.name) not in direct
+                ]
+
+    assert missing == []

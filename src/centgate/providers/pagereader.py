@@ -124,6 +124,20 @@ class PageReader(Provider):
             structlog.get_logger().exception("a page could not be divided", url=page.url)
             raise self._page_error("failed", message) from error
 
+    @instrumented
+    async def probe(self) -> str:
+        """Parse a page of one sentence, as pages of buyers are parsed."""
+        page = (b"<p>This page can be read.</p>", "text/html", "https://example.com/")
+        try:
+            await self._server_resources.page_parsers.run_task(
+                READ_SECONDS, extract_page, *page, only_main_content=True
+            )
+        except (TaskFailed, *_PARSER_ERRORS) as failure:
+            raise self.invalid_response(
+                f"cannot parse pages: {failure}; install the extra `server` again, as a module may be missing"
+            ) from failure
+        return "parses pages"
+
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""
         return self.resources.page_parsers.estimate_wait() if self.resources else 0.0

@@ -527,6 +527,22 @@ async def test_slow_nodes_are_reported(settings: Settings, upstreams: FakeUpstre
     assert (finding.status, silent in finding.what) == ("warning", True), finding
 
 
+async def test_page_reader_parses_a_page(settings: Settings) -> None:
+    finding = await run_check(settings, "provider-pagereader")
+
+    assert (finding.status, finding.what) == ("ok", "parses pages")
+
+
+async def test_page_reader_without_its_modules_fails(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.resources.PARSER_MODULES", ("centgate.no_such_module",))
+
+    finding = await run_check(settings, "provider-pagereader")
+
+    assert (finding.status, "cannot parse pages" in finding.what) == ("failed", True), finding
+
+
 async def test_disabled_or_unconfigured_provider_is_skipped(settings: Settings) -> None:
     off = with_provider(settings, "goplus", enabled=False)
 
