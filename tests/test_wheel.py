@@ -263,7 +263,7 @@ def list_all_requirements(name: str, extras: frozenset[str]) -> list[tuple[str, 
 
 
 def test_extras_that_old_pips_do_not_find_are_required_directly() -> None:
-    """Such a pip compares an extra's name as it is written: lxml's `html-clean` is not `html_clean` for it."""
+    """Such a pip compares names of extras as they are written: `html_clean` is not lxml's `html-clean`."""
     direct = {
         canonicalize_name(each.name) for _, each in list_requirements("centgate", frozenset({"server"}))
     }

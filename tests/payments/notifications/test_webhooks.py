@@ -186,6 +186,27 @@ async def test_stuck_payment_is_reported_once(
     assert (webhook.data["nonce"], webhook.data["requestId"]) == (key.nonce, None)
 
 
+@pytest.mark.parametrize("by", ["buyer", "reconciler"])
+async def test_payment_is_stuck_although_it_is_looked_up_again_and_again(
+    webhook_database_settings: Settings, buyer: Buyer, by: str
+) -> None:
+    async with open_outbox(webhook_database_settings) as outbox:
+        key = await outbox.present(buyer)
+        for _ in range(int(webhook_database_settings.alert_minutes) + 1):
+            outbox.clock.now += 60
+            async with outbox.journal.claim_open_payment(key) as claim:
+                assert claim is not None
+                if by == "buyer":
+                    await outbox.journal.record_resubmission(claim)
+                else:
+                    await outbox.journal.record_transaction(claim, TRANSACTION, None)
+                    await outbox.journal.schedule_retry(claim, outbox.clock.now + 30, cause="not_final")
+            await outbox.senders[0].record_stuck_payments()
+
+        (event,) = await outbox.read()
+        assert event.type == "payment.stuck"
+
+
 async def test_unused_payment_is_not_stuck_when_resubmitted(
     webhook_database_settings: Settings, buyer: Buyer
 ) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     exists,
     func,
     null,
+    or_,
     select,
     update,
 )
@@ -248,8 +249,14 @@ _PRUNE = compile_statement(
 _STUCK_PAYMENTS = compile_statement(
     select(payments)
     .where(UNDELIVERED, is_state("settling"), payments.c.created_at < bindparam("before", type_=Float))
-    # presented long ago and unused then, it may have been presented again a moment ago
-    .where(payments.c.updated_at < bindparam("before", type_=Float))
+    # presented long ago and unused then, it may have been presented again a moment ago, and nobody looked yet
+    .where(
+        or_(
+            payments.c.updated_at < bindparam("before", type_=Float),
+            payments.c.attempts > literal_column("0"),
+            payments.c.presentations > literal_column("1"),
+        )
+    )
     .where(
         ~exists().where(
             webhook_events.c.payment == payments.c.id,
