@@ -27,6 +27,7 @@ from centgate.web.extract.comments import drop_comments
 from centgate.web.extract.content_blocks import keep_matching
 from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
+from centgate.web.extract.menus import drop_menus
 from centgate.web.extract.recall_guard import find_fuller_reading
 from centgate.web.extract.text_density import TextDensity
 
@@ -56,6 +57,8 @@ _MIN_CONTAINER_SHARE = 0.4
 """Share of the page's remaining text that a container must hold to be the content."""
 _MIN_ARTICLE_SHARE = 0.25
 """Share of the remaining text that an article must hold."""
+_MAX_LINK_SHARE = 0.5
+"""Share of links from which on a part has menus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,10 @@ def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
     drop_side_boxes(body, TextDensity(body))
     weights = TextDensity(body)
     part = _find_container(body, weights)
-    if part is body:
+    if weights.link_share(part) > _MAX_LINK_SHARE:
+        drop_menus(part)
+        weights = TextDensity(body)
+    elif part is body:
         drop_link_lists(body, weights)
     if original is None:
         return _make_main_content(_with_title(part, body), visible)
