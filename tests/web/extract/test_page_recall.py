@@ -202,6 +202,28 @@ def test_directory_of_short_links_stays(page: str) -> None:
     assert "Town 89" in extract_text(page).markdown
 
 
+def test_products_below_their_introduction_stay() -> None:
+    page = f"<div><h1>Sticks</h1><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p><div>{STICKS}</div></div>"
+
+    text = extract_text(MENU + page).markdown
+
+    assert "[Poplar stick with a steel tip]" in text
+    assert "26.50 EUR" in text
+
+
+def test_teasers_below_only_article_are_left_out() -> None:
+    teasers = "".join(
+        f"<div class=card><a href=/s/{n}><img src=/{n}.jpg><h3>Story {n}</h3></a><p>{each[:75]}</p></div>"
+        for n, each in enumerate(PARAGRAPHS[3:])
+    )
+    story = f"<article><h1>T</h1><p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p></article>"
+
+    text = extract_text(f"{MENU}<main>{story}<section><h2>Related stories</h2>{teasers}</section></main>")
+
+    assert PARAGRAPHS[1] in text.markdown
+    assert "Story 3" not in text.markdown
+
+
 def test_end_of_book_length_page_is_kept() -> None:
     chapters = "".join(
         f"<section><h2>Chapter {n}</h2>{STORY.replace(' ', f' {n}x')}</section>" for n in range(120)

@@ -57,8 +57,10 @@ _MIN_CONTAINER_SHARE = 0.4
 """Share of the page's remaining text that a container must hold to be the content."""
 _MIN_ARTICLE_SHARE = 0.25
 """Share of the remaining text that an article must hold."""
-_MAX_LINK_SHARE = 0.5
-"""Share of links from which on a part has menus."""
+_MIN_UNLINKED_SHARE = 0.6
+"""Share of a part's unlinked text that its article must hold if the page does not say that it is one."""
+_MAX_LINK_SHARE, _MAX_PART_LINKS = 0.5, 0.7
+"""Share of links from which on a part has menus, and from which on its unlinked text is beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,11 @@ def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
     if original is None:
         return _make_main_content(_with_title(part, body), visible)
     article = _run_trafilatura(original)
-    reading = _with_title(part, body) if _is_reference(part) else _match_article(body, part, article, weights)
+    reading = (
+        _with_title(part, body)
+        if _is_reference(part)
+        else _match_article(body, part, article, weights, is_article=is_article)
+    )
     fuller = find_fuller_reading(reading, original, article, is_article=is_article)
     return _make_main_content(reading if fuller is None else fuller, visible, is_fuller=fuller is not None)
 
@@ -157,7 +163,9 @@ def _with_title(part: Element, body: Element) -> Element:
     return part
 
 
-def _match_article(body: Element, part: Element, article: str, weights: TextDensity) -> Element:
+def _match_article(
+    body: Element, part: Element, article: str, weights: TextDensity, *, is_article: bool
+) -> Element:
     """Return the elements whose text is in the article, or the part if the article holds too little of it.
 
     Also the part if the article is longer than `MAX_ARTICLE`: what is after its end would be lost.
@@ -171,7 +179,34 @@ def _match_article(body: Element, part: Element, article: str, weights: TextDens
     if len(article) < minimum or is_too_little:
         return _with_title(part, body)
     kept = copy.deepcopy(body)
-    return kept if keep_matching(kept, article) else _with_title(part, body)
+    if not keep_matching(kept, article):
+        return _with_title(part, body)
+    return kept if is_article or _holds_most(kept, part, weights) else _with_title(part, body)
+
+
+def _holds_most(kept: Element, part: Element, weights: TextDensity) -> bool:
+    """True if what is kept holds most of a part's unlinked text: the introduction of a list is no article.
+
+    The part's only `article` is measured in its place, if it holds a text.
+    """
+    if weights.link_share(part) > _MAX_PART_LINKS:
+        return True
+    articles = list(islice(part.iter("article"), 2))
+    if len(articles) == 1 and weights.unlinked_length(articles[0]) >= MIN_ARTICLE:
+        part = articles[0]
+    frame = sum(map(weights.unlinked_length, _find_frame(part)))
+    minimum = (weights.unlinked_length(part) - frame) * _MIN_UNLINKED_SHARE
+    return TextDensity(kept).unlinked_length(kept) >= minimum
+
+
+def _find_frame(part: Element) -> list[Element]:
+    """Return the outermost elements of a part that HTML itself puts beside the content."""
+    frame: list[Element] = []
+    walk = etree.iterwalk(part, events=("start",), tag=("footer", "nav", "aside"))
+    for _, element in walk:
+        frame.append(element)
+        walk.skip_subtree()
+    return frame
 
 
 def _drop_hiding_names(body: Element) -> None:
