@@ -195,6 +195,22 @@ async def test_excluded_network_is_not_paid(shop: OpenClient, hostile: HostileAp
         await shop(hostile.url, allowed=allowed).call(SLUG, {})
 
 
+async def test_objections_to_several_networks_are_one_sentence(shop: OpenClient, hostile: HostileApi) -> None:
+    offer = build_offer(hostile.url)
+    networks = ("eip155:8453", "eip155:31337", "eip155:8453")
+    offer["accepts"] = [{**offer["accepts"][0], "network": each} for each in networks]
+    hostile.unpaid = [payment_required(offer)]
+
+    with pytest.raises(TermsRefused) as refused:
+        await shop(hostile.url).call(SLUG, {})
+
+    assert str(refused.value) == (
+        "none of the 3 offers can be paid: eip155:8453 is not enabled (CENTGATE_NETWORKS); "
+        "'eip155:31337' is not supported. Nothing was signed"
+    )
+    assert len(refused.value.objections) == 3
+
+
 async def test_terms_for_another_host_can_be_allowed(shop: OpenClient, hostile: HostileApi) -> None:
     hostile.unpaid = [
         payment_required(build_offer(hostile.url, resource={"url": "https://api.example" + PATH}))

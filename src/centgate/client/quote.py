@@ -147,7 +147,7 @@ def list_options(offer: PaymentOffer, *, host: str, allowed: Allowed) -> list[Pa
     if objection := _offer_objection(offer, host, allowed):
         raise TermsRefused(objection)
     options: list[PaymentOption] = []
-    objections: list[str] = []
+    objections: list[_Objection] = []
     for raw in offer.accepts:
         parsed = _parse_option(offer, raw, allowed)
         if isinstance(parsed, PaymentOption):
@@ -155,7 +155,8 @@ def list_options(offer: PaymentOffer, *, host: str, allowed: Allowed) -> list[Pa
         else:
             objections.append(parsed)
     if not options:
-        raise TermsRefused("; or ".join(dict.fromkeys(objections)), tuple(objections))
+        sentences = tuple(each.sentence for each in objections)
+        raise TermsRefused(_summarise_objections(objections), sentences)
     return sorted(
         options,
         key=lambda option: (
@@ -227,13 +228,31 @@ def _parse_host(url: str) -> str | None:
         return None
 
 
-def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) -> PaymentOption | str:
+@dataclass(frozen=True, slots=True)
+class _Objection:
+    """Reason why an entry cannot be signed: as a sentence, and as a clause where there are several."""
+
+    sentence: str
+    clause: str
+
+
+def _summarise_objections(objections: Iterable[_Objection]) -> str:
+    """Return the reasons why no entry can be signed as one sentence."""
+    found = list(objections)
+    clauses = list(dict.fromkeys(each.clause for each in found))
+    if len(clauses) == 1:
+        return found[0].sentence
+    return f"none of the {len(found)} offers can be paid: {'; '.join(clauses)}. Nothing was signed"
+
+
+def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) -> PaymentOption | _Objection:
     """Parse an entry. Returns the option, or the reason why it cannot be signed."""
     try:
         entry = OfferedRequirements.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        return f"the terms do not match x402: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        sentence = f"the terms do not match x402: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return _Objection(sentence, sentence)
     token = allowed.asset(entry.network)
     if token is None:
         return _network_objection(entry.network, allowed)
@@ -244,11 +263,12 @@ def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) ->
         or _window_objection(entry)
     )
     if objection:
-        return objection
+        return _Objection(objection, objection)
     try:
         payee = parse_payee(entry.pay_to)
     except ValueError as error:
-        return f"the terms name an invalid payee: {error}"
+        sentence = f"the terms name an invalid payee: {error}"
+        return _Objection(sentence, sentence)
     return PaymentOption(
         offer,
         raw,
@@ -261,15 +281,19 @@ def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) ->
     )
 
 
-def _network_objection(network: str, allowed: Allowed) -> str:
+def _network_objection(network: str, allowed: Allowed) -> _Objection:
     """Return why a network is not allowed, and how to allow a supported one."""
     if network not in USDC:
-        return f"the terms require a payment on {network[:40]!r}, a network this client does not support"
+        return _Objection(
+            f"the terms require a payment on {network[:40]!r}, a network this client does not support",
+            f"{network[:40]!r} is not supported",
+        )
     networks = allowed.networks - TEST_NETWORKS
-    return (
+    return _Objection(
         f"the terms require a payment on {network}, which is not enabled: "
         f"set CENTGATE_NETWORKS={','.join(sorted({*networks, network}))}, pass `--network {network}` to "
-        f'the command, or networks=["{network}"] to the client. Nothing was signed'
+        f'the command, or networks=["{network}"] to the client. Nothing was signed',
+        f"{network} is not enabled (CENTGATE_NETWORKS)",
     )
 
 
