@@ -88,6 +88,14 @@ async def test_named_networks_exclude_others(shop: OpenClient, hostile: HostileA
     assert hostile.payments == []
 
 
+@pytest.mark.parametrize("wallet", ["0x" + "ab" * 32, Path("wallet.key"), b"\xab" * 32])
+def test_key_or_path_is_not_a_wallet(hostile: HostileApi, wallet: Any) -> None:
+    with pytest.raises(TypeError, match=r"Wallet\.from_key\(key\) or Wallet\.from_file\(path\)") as refused:
+        Centgate(hostile.url, wallet)
+
+    assert "ab" * 3 not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", ["base", "8453", "eip155:999", ""])
 def test_unknown_network_cannot_be_named(hostile: HostileApi, name: str) -> None:
     with pytest.raises(ValueError, match="this client cannot pay on network"):

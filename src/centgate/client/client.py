@@ -60,7 +60,8 @@ class BaseClient(ABC):
         Without a `ledger` both records last as long as this object. `watch` receives progress messages. `rpc`
         is the URL of your own Ethereum node, for `balance` and `release_unused`. `options` are the names of
         options in messages. Raises
-        AddressRefused for an API URL that is not allowed, ValueError for an invalid payee or network.
+        AddressRefused for an API URL that is not allowed, ValueError for an invalid payee or network, and
+        TypeError for a wallet that is a key or a path: `Wallet.from_key` and `Wallet.from_file` make one.
         """
         # with pydantic and asyncio these take nine tenths of the import time: only who makes a client pays it
         from centgate.client.ledger import Ledger

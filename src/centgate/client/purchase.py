@@ -99,6 +99,11 @@ class Purchases:
     _opened_wallets: list[Wallet] = field(default_factory=list[Wallet])
     """Wallet that the function returned: at most one, in a list that the copies of `with_limits` share."""
 
+    def __post_init__(self) -> None:
+        """Raise TypeError for a wallet of another type, such as a key; the message does not quote it."""
+        if not (self.wallet is None or isinstance(self.wallet, Wallet) or callable(self.wallet)):
+            raise TypeError("a wallet is made by Wallet.from_key(key) or Wallet.from_file(path)")
+
     @property
     def _free_requests(self) -> FreeRequests:
         return FreeRequests(self.api, self.patience, self.transport, self.options.api)
