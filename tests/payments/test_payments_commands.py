@@ -432,6 +432,20 @@ def test_refund_list_says_it_moves_no_money(tmp_path: Path) -> None:
     assert payment_row(1)["payer"] in result.stdout
 
 
+@pytest.mark.parametrize("width", [60, 90])
+def test_refund_is_recorded_by_transaction_of_table(tmp_path: Path, width: int) -> None:
+    transaction = "0x" + "1d" * 30 + "beef"
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    insert_now(url, payments=[old_payment_row(1, transaction=transaction)])
+    table = run_payments_command("refund-list", url=url, width=width).stdout
+    shown = next(word for word in table.split() if word.endswith("…beef"))
+
+    result = run_payments_command("refunded", shown, "--in", REFUND, "--unchecked", url=url)
+
+    assert "centgate payments refunded TRANSACTION --in HASH" in " ".join(table.split())
+    assert result.exit_code == 0, result.stdout
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize(
     ("payment", "reason"),

@@ -38,6 +38,7 @@ _MIN_WIDTHS = {"payer": _PAYER_MIN_WIDTH, "service": 64, "dollars": 60, "time": 
 _MIN_WIDTHS_WITH_NETWORK = {"payer": 110, "service": 94, "dollars": 78, "time": 64}
 """The same in a table of payments on several networks."""
 _FULL_PAYER_MIN_WIDTH = 80
+_TRANSACTION_MIN_WIDTH = 56
 NETWORK_WIDTH = 14
 """Characters of the column of networks."""
 _NO_WRAP = ("time", "day", "attempts", "dollars", "state", "network", "payer", "id", "transaction")
@@ -68,11 +69,14 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
 
 
 def refunds_table(records: Iterable[PaymentRecord], view: ViewSettings, width: int) -> Table:
-    """Render a line for each payment to refund; the payer's address is complete if there is room."""
+    """Render a line for each payment to refund; the payer's address is complete if there is room.
+
+    `payments refunded` takes the transaction as it is shown.
+    """
     shown = list(records)
     network = _network_column(shown)
     room = width - NETWORK_WIDTH * len(network)
-    min_rooms = {"transaction": 0 if network else _FULL_PAYER_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
+    min_rooms = {"transaction": 0 if network else _TRANSACTION_MIN_WIDTH, "state": _PAYER_MIN_WIDTH}
     names = ["payer", "dollars", *network, "age", "state", "transaction"]
     names = [name for name in names if room >= min_rooms.get(name, 0)]
     table = _create_table(names)

@@ -185,17 +185,21 @@ def describe_next_step(record: PaymentRecord, view: ViewSettings) -> str:
 
 
 def describe_refund(record: PaymentRecord | None = None) -> str:
-    """Describe how to refund a payment; this program cannot do it, since it holds no key."""
-    name = payment_reference(record) if record else "PAYER:NONCE"
+    """Describe how to refund a payment; this program cannot do it, since it holds no key.
+
+    Without a record it describes this for the payments in the table of `refund-list`.
+    """
+    name = payment_reference(record) if record else "TRANSACTION"
     amount = (
         f"{format_money(record.amount, record.key.network)} of {record.key.asset}"
         if record
         else "the amount in the same token"
     )
     recipient = f"{record.key.payer} on {record.key.network}" if record else "the payer on the same network"
+    end = "" if record else ". TRANSACTION is the payment's, as in the table; HASH is the refund's"
     return (
         f"Centgate moves no money. To refund, send {amount} to {recipient} by a plain transfer from your own "
-        f"wallet, then record it: centgate payments refunded {name} --in TRANSACTION"
+        f"wallet, then record it: centgate payments refunded {name} --in HASH{end}"
     )
 
 
