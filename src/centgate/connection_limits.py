@@ -126,7 +126,7 @@ class ConnectionTable:
             connection.check_deadlines(now)
         if self._rejected:  # at most one line per second
             structlog.get_logger().warning(
-                "connections_rejected", rejected=self._rejected, open=len(self._open)
+                "connections over the limit were rejected", rejected=self._rejected, open=len(self._open)
             )
             self._rejected = 0
 
@@ -320,7 +320,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._phase is RequestPhase.BODY:
             self._abandon_request()
         self._phase, self._deadline = RequestPhase.REFUSED, math.inf
-        structlog.get_logger().info("request_refused", status=status, reason=message, request_id=request_id)
+        structlog.get_logger().info(
+            "a request was refused", status=status, reason=message, request_id=request_id
+        )
         if not self._unanswered:
             self._close_with_error()
 

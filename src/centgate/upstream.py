@@ -146,7 +146,10 @@ class Upstream:
             raise
         finally:
             self._log.debug(
-                "upstream", name=self.name, outcome=outcome, seconds=round(time.monotonic() - started, 3)
+                "an upstream was called",
+                name=self.name,
+                outcome=outcome,
+                seconds=round(time.monotonic() - started, 3),
             )
         if reply.status < 500:
             self._breaker.record_outcome(failure=False)
@@ -193,7 +196,7 @@ class Upstream:
             raise
         except (aiohttp.ClientError, ValueError) as error:
             # an invalid header, a truncated body, or bytes that do not match their encoding
-            self._log.debug("unreadable", name=self.name, error=type(error).__name__)
+            self._log.debug("an upstream sent invalid HTTP", name=self.name, error=type(error).__name__)
             raise ProviderError(self.name, f"{self.label} sent an invalid HTTP response") from None
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:

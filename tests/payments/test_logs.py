@@ -56,7 +56,7 @@ def test_log_contains_no_signature_nonce_key_or_body(log_and_secrets: tuple[str,
 def test_each_request_has_one_line_with_its_id(log_and_secrets: tuple[str, set[str]]) -> None:
     lines = [json.loads(line) for line in log_and_secrets[0].splitlines()]
 
-    requests = [line for line in lines if line["event"] == "request"]
+    requests = [line for line in lines if line["event"] == "a request was handled"]
     assert len(requests) == 6 + 9
     assert len({line["request_id"] for line in requests}) == len(requests)
 

@@ -92,7 +92,7 @@ def run_metered_server(folder: Path, **more: str) -> Generator[MeteredServer]:
             httpx.Client(base_url=process.url, timeout=30) as client,
         ):
             lines = (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
-            port = next(line["port"] for line in lines if line["event"] == "metrics")
+            port = next(line["port"] for line in lines if line["event"] == "metrics are served")
             yield MeteredServer(process, client, f"http://127.0.0.1:{port}/metrics", stub, folder)
 
 

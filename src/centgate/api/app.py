@@ -463,13 +463,13 @@ class AccessLogMiddleware:
         try:
             await inner(scope, receive, _add_headers(send, notes, self._added_headers))
         except Exception:  # noqa: BLE001 - outermost middleware; the 500 response has been sent
-            self._log.exception("unexpected", request_id=notes["request_id"])
+            self._log.exception("a request failed unexpectedly", request_id=notes["request_id"])
         finally:
             seconds = time.perf_counter() - started
             self._record_outcome(notes, seconds)
             milliseconds = round(seconds * 1000, 1)
-            path = scope["path"][:200]
-            self._log.info("request", method=scope["method"], path=path, **notes, ms=milliseconds)
+            method, path = scope["method"], scope["path"][:200]
+            self._log.info("a request was handled", method=method, path=path, **notes, ms=milliseconds)
 
     def _record_outcome(self, notes: Mapping[str, Any], seconds: float) -> None:
         """Report a request's outcome to the meter. All unknown paths share the label `unknown`."""

@@ -371,7 +371,12 @@ def _log_nodes(settings: Settings) -> None:
         if nodes.urls:
             log.info("unknown outcomes are resolved on the chain", nodes=nodes.description)
         else:
-            log.warning("unknown outcomes are left to the facilitator alone", nodes=nodes.description)
+            chain_id = network.removeprefix("eip155:")
+            log.warning(
+                "unknown outcomes are left to the facilitator alone",
+                nodes=nodes.description,
+                next_step=f"set CENTGATE_RPC_{chain_id}_URL",
+            )
 
 
 def main() -> None:

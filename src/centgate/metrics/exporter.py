@@ -136,7 +136,7 @@ def _serve_registry(
     host, port = listener.getsockname()[:2]
     config = LimitedConfig(app, ConnectionLimits(), ws="none", loop="asyncio", log_config=None)
     with _run_in_thread(uvicorn.Server(config), listener):
-        structlog.get_logger().info("metrics", host=host, port=port)
+        structlog.get_logger().info("metrics are served", host=host, port=port)
         yield
 
 

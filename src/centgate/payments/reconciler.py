@@ -116,7 +116,7 @@ class Reconciler:
             retry_at = await self._journal.now() + _retry_delay(claim.attempts)
             await self._journal.schedule_retry(claim, retry_at, cause=result.open_cause)
         else:
-            structlog.get_logger().info("payment resolved", service=claim.service, state=claim.state)
+            structlog.get_logger().info("a payment was resolved", service=claim.service, state=claim.state)
         return ReconcileResult(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
 
     async def _resolve(self, claim: Claim) -> SettlementOutcome:

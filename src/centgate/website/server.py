@@ -60,7 +60,7 @@ class SiteState:
             try:
                 await asyncio.to_thread(self.refresh)
             except Exception:  # noqa: BLE001 - outermost handler of this task; the site stays unchanged
-                structlog.get_logger().exception("could not update the website")
+                structlog.get_logger().exception("the website could not be updated")
 
     def refresh(self) -> None:
         """Update the files from the API; on failure keep the old content and mark the API as unreachable."""
@@ -68,7 +68,7 @@ class SiteState:
             deployment = read_snapshot(self._api, self.deployment.site)
             site = build_site(deployment, self._own, self.site.versions)
         except CatalogUnavailable as error:
-            structlog.get_logger().warning("could not read the API", error=str(error))
+            structlog.get_logger().warning("the API could not be read", error=str(error))
             if self.deployment.unreachable_since:
                 return  # the pages say so already
             deployment = self.deployment.as_unreachable(datetime.now(UTC))

@@ -87,12 +87,12 @@ def test_rejection_is_logged_counted_and_kept_from_buyers(tmp_path: Path, buyer:
         ):
             responses = [pay(client, sign_payment(client, buyer)) for _ in range(2)]
             lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
-            port = next(line["port"] for line in lines if line["event"] == "metrics")
+            port = next(line["port"] for line in lines if line["event"] == "metrics are served")
             finding = asyncio.run(
                 run_named_check(settings.model_copy(update={"metrics_port": port}), "directories")
             )
 
-    (logged,) = [line for line in lines if line["event"] == "directory response"]
+    (logged,) = [line for line in lines if line["event"] == "a directory response was received"]
     assert (logged["service"], logged["status"], logged["reason"]) == (
         "phishing-check",
         "rejected",

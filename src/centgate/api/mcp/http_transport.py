@@ -179,7 +179,7 @@ async def _call_tool(
     except CentgateError as error:
         return _error_result(request, error)
     except Exception:  # noqa: BLE001 - outermost handler of MCP calls; details go to the log only
-        structlog.get_logger().exception("unexpected", request_id=notes["request_id"])
+        structlog.get_logger().exception("a request failed unexpectedly", request_id=notes["request_id"])
         return _error_result(request, InternalError("unexpected server error; report the requestId"))
     notes["replayed"] = answer.replayed
     return _answer_result(answer)

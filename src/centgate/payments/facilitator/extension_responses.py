@@ -73,7 +73,7 @@ class DirectoryResponses:
             log = structlog.get_logger()
             write = log.warning if response.status == "rejected" else log.info
             write(
-                "directory response",
+                "a directory response was received",
                 service=service,
                 status=response.status,
                 reason=response.reason,
