@@ -106,7 +106,7 @@ class Sandbox:
                 if isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGPROF:
                     raise TaskTimedOut(f"it took more than {timeout:g} s") from None
                 if isinstance(error, FutureCancelled):
-                    raise TaskFailed("its process was stopped") from None
+                    raise TaskFailed("the parser process was stopped") from None
                 raise TaskDied("it needed more memory than it may have") from None
 
     def estimate_wait(self) -> float:

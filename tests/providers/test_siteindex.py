@@ -197,7 +197,7 @@ async def test_words_are_compared_without_vectors(tmp_path: Path, monkeypatch: p
         async with open_provider(SiteIndex, tmp_path) as provider:
             found = await provider.search("kumquat", 5)
     assert ([hit.title for hit in found.hits], found.by_meaning, requests) == (["The kumquat"], False, [])
-    assert any("there are no vectors" in warning for warning in provider.trace.warnings)
+    assert any("the index has no vectors yet" in warning for warning in provider.trace.warnings)
 
 
 async def test_damaged_vectors_give_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

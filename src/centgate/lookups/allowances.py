@@ -108,7 +108,7 @@ async def _classify_indexed(
         for token in asked
         for call in (
             erc20.allowance_call(token, wallet, erc20.decode_address(newest[token].topics[2])),
-            erc20.is_nft_call(token),
+            erc20.build_nft_call(token),
         )
     ]
     answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls)) if calls else []

@@ -1,8 +1,8 @@
 """Read evidence about a token from its chain: what it says of itself, its pools, and simulated trades.
 
-Four rounds of requests: the token and where it is traded, with the state of the node; its owner and its
-pools; simulated trades; sales of holders. Up to two more follow if the node refuses transactions, one if a
-beacon is asked.
+There are four rounds of requests: first the token, its markets and the state of the node; then its owner and
+its pools; then simulated trades; then sales of holders. Up to two more follow if the node refuses
+transactions, one if a beacon is asked.
 """
 
 from __future__ import annotations
@@ -164,9 +164,9 @@ class _ChainReading:
 async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Holder, ...] | None:
     """Return the burn addresses and verified lockers that hold shares of a pair, in percent of all shares.
 
-    None for pools whose liquidity has no such shares, or if one of the numbers is not known; also, with a
-    warning, if a pair of an unknown exchange, whose code can claim anything, calls enough of it locked to
-    clear the token.
+    None for pools whose liquidity has no such shares, or if one of the numbers is not known. Also None, with
+    a warning, if a pair of an unknown exchange claims that so much is locked that the token would be cleared:
+    its code can claim anything.
     """
     if pool.kind not in ("v2", "solidly"):
         return None

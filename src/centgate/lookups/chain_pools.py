@@ -1,8 +1,9 @@
 """Pools of a token, read from the factories of the exchanges, with prices in dollars by Chainlink.
 
 Three rounds of calls: which pools exist, their state, and quotes for the price impact; one more if there are
-very many pools. Pools are looked up against the chain's quote tokens. v4 has no list of pools: looked up by
-the hash of their key are those with the usual fees and without hooks, and those with a launchpad's hooks.
+very many pools. Pools are looked up against the chain's quote tokens. v4 has no list of pools, so they are
+looked up by the hash of their key: those with the usual fees and no hooks, and those with a launchpad's
+hooks.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     chosen = await choose_pools(rpc, chain_id, pools, facts.native_usd)
     states = await read_states(rpc, chain_id, chosen, facts)
     if not states:
-        raise NoData(f"no pool of {token} on the chain holds anything")
+        raise NoData(f"all on-chain pools of {token} are empty")
     return sorted(states, key=lambda state: -state.ranked_usd)
 
 

@@ -52,7 +52,7 @@ def name_call(token: str) -> ContractCall:
     return ContractCall(token, NAME_SELECTOR)
 
 
-def is_nft_call(token: str) -> ContractCall:
+def build_nft_call(token: str) -> ContractCall:
     """Call supportsInterface for ERC-721 (EIP-165)."""
     return ContractCall(token, SUPPORTS_INTERFACE_SELECTOR + NFT_INTERFACE.ljust(32, b"\0"))
 

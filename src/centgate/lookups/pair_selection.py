@@ -111,8 +111,9 @@ async def _query_chain_last(
 ) -> T:
     """Return what the exchange indexes list, else what the chain shows.
 
-    If the indexes have no data, a node that fails does not change that: "no pair" is their answer, and the
-    chain knows the pools of a few exchanges only. If an index failed, the chain's failure counts as well.
+    If the indexes have no data and the node fails, the result is still "no pair": the indexes have answered,
+    and the chain only shows the pools of a few exchanges. If an index failed, the chain's failure counts as
+    well.
     """
     try:
         return await query_indexes()

@@ -1,7 +1,7 @@
 """Fetch phishing lists in the background, and reload lists whose files changed.
 
-Requests are never delayed: one process fetches for all on this machine, a `Sandbox` process reads the
-document at low priority, and the lists in use are replaced when the new ones are indexed.
+Requests are never delayed. One process fetches for all processes on this machine, a `Sandbox` process reads
+the document at low priority, and the lists in use are replaced when the new ones are indexed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Simulate buying and selling a token on the chain's own pools, by calls to a node that change nothing.
 
-At most three rounds of requests: features of the node, the price of gas and the latest block, which a caller
-may have read before; trades of new accounts, where the token keeps allowances and, if no holder is known, the
-pool's recent buyers; sales of holders, and a trade as a wallet makes it. More follow if a node refuses the
-transactions, a new account or the wallet cannot sell, or holders cannot send or have no tokens left.
+There are at most three rounds of requests. The first reads the features of the node, the price of gas and the
+latest block, unless the caller has them already. The second simulates trades of new accounts, and reads where
+the token keeps allowances and, if no holder is known, the pool's recent buyers. The third simulates sales of
+holders, and a trade as a wallet makes it. More follow if a node refuses the transactions, a new account or
+the wallet cannot sell, or holders cannot send or have no tokens left.
 
 A token may let simulated trades pass and refuse others. So a simulated transaction looks like one of a
-wallet: its sender is an account without code or history, with another address each time, which pays for its
-gas.
+wallet. Its sender is an account without code or history that pays for its gas, and has another address each
+time.
 """
 
 from __future__ import annotations
@@ -208,8 +209,8 @@ class _TradeSimulation:
     def _order_by_depth(self, purchases: Sequence[PurchaseProbe | None]) -> list[int]:
         """Return the positions of the pools, the deepest first.
 
-        They are in this order, except for pools of Uniswap v4: only the trade shows their depth, which is
-        compared if both pools have the native coin.
+        They already have this order, except pools of Uniswap v4. Only the trade shows the depth of these, and
+        it is compared if both pools have the native coin.
         """
         depths = {
             number: purchase.quotes

@@ -92,8 +92,8 @@ def _list_contradictions(history: UpgradeHistory, finding: AccountFinding) -> It
 async def read_upgrades(reader: LogReader, finding: AccountFinding, proxy: str) -> UpgradeHistory:
     """Return the upgrades of a proxy; behind a beacon those of the beacon, which alone is upgraded.
 
-    Raises ProviderFailure if no source provides logs, and NoData if there are none and the kind of proxy has
-    no published event: it may have been upgraded without one.
+    Raises ProviderFailure if no source provides logs. Raises NoData if there are no events and the kind of
+    proxy has no published one: it may have been upgraded without an event.
     """
     topic = UPGRADE_TOPICS.get(finding.kind) if finding.kind else None
     logs = await reader.read(

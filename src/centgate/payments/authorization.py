@@ -105,9 +105,9 @@ def read_payment(
 
     `idempotency_header` is the `Idempotency-Key` header.
 
-    Raises `PaymentRequired` with x402's reason for anything that does not match. An authorization past its
-    window, for terms that are not the current ones, or with an invalid idempotency key, is returned with a
-    `rejection`, since it may have been settled before.
+    Raises `PaymentRequired` with x402's reason for anything that does not match. An authorization is returned
+    with a `rejection` if its window is over, its terms are not the current ones, or its idempotency key is
+    invalid: it may have been settled before.
     """
     payload = _decode_header(header)
     signed_terms, mismatch = _find_signed_terms(payload, terms)

@@ -1,11 +1,11 @@
 """Settlement of payments, and the place where unknown outcomes are resolved.
 
 A payment is settled by a facilitator; the second gets it only if the first could not be reached or answered
-429 (decision 33). Where the facilitator leaves the outcome open, the nodes of the network decide
-(`onchain_status` says what is proof): at once if its answer names a reason or a transaction, else, as after a
-timeout, by a later `Settler.resolve`. If they show the nonce unspent or give no usable answer, an attempt to
-resolve it submits the same bytes again, to the facilitator that has the payment (decision 2);
-`_find_outcome_by_status` names the exception.
+429 (decision 33). If the facilitator leaves the outcome open, the nodes of the network decide
+(`onchain_status` says what is proof). They decide at once if its answer names a reason or a transaction;
+otherwise, as after a timeout, a later `Settler.resolve` asks them. If they show the nonce unspent or give no
+usable answer, an attempt to resolve it submits the same bytes again, to the facilitator that has the payment
+(decision 2); `_find_outcome_by_status` names the exception.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Settler:
         """Submit the bytes of the first submission again, of a payment that may be settled already.
 
         The authorization can move money only once, so this never charges twice. The facilitator's success
-        settles the payment. Anything else leaves the earlier attempts as open as they were; a used nonce
-        proves nothing, since it may have been used before the payment was first submitted here.
+        settles the payment. With any other result the earlier attempts stay open. A used nonce proves
+        nothing, since it may have been used before the payment was first submitted here.
         """
         payment = self._rebuild_payment(claim)
         if payment is None:
@@ -185,8 +185,8 @@ class Settler:
         """Settle a payment that was not submitted before.
 
         A refusal because of the chain's state, or one that is possible after sending, may be caused by a
-        transfer: of a proxy that repeated the request, or of the facilitator's own transaction. The chain is
-        checked before it is accepted.
+        transfer: a proxy may have repeated the request, or the facilitator's own transaction may have made
+        it. The chain is checked before it is accepted.
         """
         result = await self._submit_new(payment, claim)
         match result:
@@ -201,8 +201,8 @@ class Settler:
     async def _check_refusal(self, claim: Claim, refused: SettlementRefused) -> SettlementOutcome:
         """Return the refusal if the nodes show the nonce unspent, or if none responds.
 
-        If another facilitator may have sent the payment, its transaction may be mined later: then only nodes
-        that agree on an authorization that expired unspent prove the refusal.
+        If another facilitator may have sent the payment, its transaction may be mined later. Then the refusal
+        is proved only if the nodes agree that the authorization expired unspent.
         """
         try:
             status = await self._payment_status(claim, TIMEOUT)
@@ -286,7 +286,9 @@ class Settler:
             return client, result
         await self.journal.record_fallback(claim, second.name, result.message, may_be_sent=result.may_be_sent)
         self.journal.meter.record_fallback(result.cause)
-        structlog.get_logger().info("second facilitator used", service=claim.service, cause=result.cause)
+        structlog.get_logger().info(
+            "the second facilitator is used", service=claim.service, cause=result.cause
+        )
         outcome = await self._submit(second, payment)
         if result.may_be_sent and isinstance(outcome, SettlementNotSent) and outcome.cause == "connection":
             # the first keeps it, whose own refusal then counts as if there were no second

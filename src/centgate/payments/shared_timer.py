@@ -1,7 +1,7 @@
 """Deadlines of many short works with one timer of the event loop.
 
-Creating and cancelling a timer of its own for each takes longer than much of the work it watches over, and
-it is nearly always cancelled.
+A timer for each deadline would nearly always be cancelled, and to create and cancel it takes longer than much
+of the work that it limits.
 """
 
 from __future__ import annotations
@@ -51,4 +51,4 @@ class SharedTimer:
                 try:
                     call[1]()
                 except Exception:  # noqa: BLE001 - the deadlines of the others must be kept
-                    structlog.get_logger().exception("the function of a deadline failed")
+                    structlog.get_logger().exception("a scheduled call failed")

@@ -123,8 +123,8 @@ def interruption_error(note: PaymentNote) -> InternalError:
 async def _await_result(flight: _Flight) -> StoredAnswer:
     """Return the result of the work.
 
-    A server that stops cancels requests some seconds before `drain` ends their work: until then there may be
-    an answer, and after it the work's error tells the state of the payment.
+    A server that stops cancels requests some seconds before `drain` ends their work. Until then there may be
+    an answer; afterwards the work's error gives the state of the payment.
     """
     try:
         return await _request_result(flight)

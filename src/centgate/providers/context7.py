@@ -163,7 +163,7 @@ class Context7(Provider):
             raise self.upstream.error_for_status(reply)
         body = reply.parse_json()
         if not isinstance(body, dict):
-            raise TypeError("no object")
+            raise TypeError("the response is not a JSON object")
         return cast(dict[str, Any], body)
 
 

@@ -69,7 +69,7 @@ async def parse_directory(body: bytes) -> ProtocolDirectory:
     try:
         rows = _ROWS.decode(body)
     except RecursionError:
-        raise ValueError("a list nested beyond reading") from None
+        raise ValueError("the list is nested too deeply to parse") from None
     directory = ProtocolDirectory(_parse_row)
     for batch in split_rows(rows):
         await asyncio.sleep(0)
@@ -77,7 +77,7 @@ async def parse_directory(body: bytes) -> ProtocolDirectory:
             if listing := _parse_listing(row):
                 directory.add_listing(listing)
     if not directory.by_slug:
-        raise ValueError("a list without a protocol")
+        raise ValueError("the list contains no protocol")
     return directory
 
 
@@ -101,7 +101,7 @@ def parse_protocol(slug: str, body: bytes) -> DefiProtocol | None:
     try:
         answer = _BODY.decode(body)
     except RecursionError:
-        raise ValueError("an answer nested beyond reading") from None
+        raise ValueError("the answer is nested too deeply to parse") from None
     name = _parse_text(answer.name)
     if name is None:
         return None
@@ -310,7 +310,7 @@ async def parse_incidents(body: bytes) -> Mapping[str, Sequence[Incident]]:
     try:
         rows = _ROWS.decode(body)
     except RecursionError:
-        raise ValueError("a list nested beyond reading") from None
+        raise ValueError("the list is nested too deeply to parse") from None
     by_id: dict[str, list[Incident]] = {}
     has_incidents = False
     for batch in split_rows(rows):

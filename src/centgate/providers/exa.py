@@ -117,7 +117,7 @@ class Exa(Provider):
         """Return the body of a response; log a warning if it cost more than MAX_COST."""
         body = _parse_json(reply)
         if not isinstance(body, dict):
-            raise TypeError("no object")
+            raise TypeError("the response is not a JSON object")
         cost = as_amount(get_path(body, "costDollars", "total"))
         if cost is not None and cost > MAX_COST:
             structlog.get_logger().warning(

@@ -56,8 +56,8 @@ class GeckoTerminal(Provider):
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
         """Return a token's (lower case) best twenty pools on a chain, in the upstream's order.
 
-        Pools of three tokens in which it is neither base nor quote are left out, and so, with a warning, are
-        rows that cannot be parsed; NoData if no pool is left.
+        Pools of three tokens in which it is neither base nor quote are left out. Rows that cannot be parsed
+        are left out too, with a warning. NoData if no pool is left.
         """
         network = CHAIN_NAMES[chain_id]
         body = await self._get_json(

@@ -126,8 +126,8 @@ class GoPlus(Provider):
     async def _query(self, path: str, params: Mapping[str, str]) -> GoPlusResult:
         """Return the `result` of a response, or raise the error of its code.
 
-        Retried once after a pause if the response is partial or rate limited and the deadline allows; the
-        first response is kept unless the second has more.
+        If the response is partial or rate limited, the query is repeated once after a pause, if the deadline
+        allows it. The first response is kept unless the second has more.
         """
         deadline = time.monotonic() + self.remaining_seconds * 0.95
         body = await self._fetch(path, params)

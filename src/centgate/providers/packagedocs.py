@@ -182,8 +182,8 @@ class PackageDocs(Provider):
     async def query_docs(self, library_id: str, topic: str | None, budget: int) -> list[DocSnippet]:
         """Return the snippets for a topic, best first, of at most `budget` tokens together.
 
-        Raises NoData for an unknown library or version, or one without documentation, and ProviderTimeout
-        while the index is being built for the first time, which continues in the background.
+        Raises NoData for an unknown library or version, or one without documentation. Raises ProviderTimeout
+        while the index is being built for the first time; this continues in the background.
         """
         library = parse_library_id(library_id)
         if library is None:

@@ -220,8 +220,8 @@ class Rpc(Provider):
     async def simulate_calls(self, chain_id: int, calls: Sequence[SimulatedCall]) -> list[CallOutcome]:
         """Run each call by itself on the latest state, and return the results in order.
 
-        Only nodes that `call_features` found able to are asked: one for all calls if there is such a node,
-        else one for those that need the same features.
+        Only nodes that can do it, as `call_features` found, are asked: one node for all calls if there is
+        such a node, else one node for the calls that need the same features.
         """
         groups = group_calls(self._nodes.get(chain_id, ()), calls)
         answers = await run_concurrently(
@@ -271,9 +271,9 @@ class Rpc(Provider):
 
         `address` limits them to one contract.
 
-        The range is read backwards in parts as long as the node allows, until it is complete, or `requests`
-        parts are read, or `limit` logs are found, or the time is nearly over; `from_block` is the first block
-        that was read.
+        The range is read backwards, in parts as long as the node allows. Reading ends when the range is
+        complete, `requests` parts are read, `limit` logs are found, or the time is nearly over. `from_block`
+        is the first block that was read.
         """
         return await read_event_logs(
             self._nodes_of(chain_id),

@@ -111,7 +111,7 @@ class SearXNG(Provider):
             )
         body = reply.parse_json()
         if not isinstance(body, dict):
-            raise TypeError("no object")
+            raise TypeError("the response is not a JSON object")
         return cast(dict[str, Any], body)
 
     def _json_disabled(self) -> ProviderRefused:

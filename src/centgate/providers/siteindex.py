@@ -108,7 +108,7 @@ class SiteIndex(Provider):
         own = self.bind(RequestTrace(until))  # a failure here is none of the search
         try:
             if await asyncio.to_thread(self.vectors.is_empty):
-                raise VectorsUnreadable("there are no vectors of its pages yet")
+                raise VectorsUnreadable("the index has no vectors yet: run `centgate index crawl`")
             (vector,) = await own.embed([query])
             near = await asyncio.to_thread(self.vectors.search, vector, CANDIDATES)
         except (ProviderFailure, VectorsUnreadable) as failure:

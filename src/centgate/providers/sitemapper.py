@@ -99,8 +99,8 @@ class SiteMapper(Provider):
         """Return pages of a site, best first: those that match `search`, else the nearest to the page.
 
         Raises PageUnread if neither the page nor any sitemap lists a page, or if no page matches and a retry
-        may read more of the site; NoData if no page matches, or if the page does not exist and the site has
-        no sitemap.
+        may read more of the site. Raises NoData if no page matches, or if the page does not exist and the
+        site has no sitemap.
         """
         resources = self._server_resources
         sitemaps = SitemapFetcher(

@@ -25,8 +25,9 @@ _HTTP_URL = re.compile(r"[hH][tT][tT][pP][sS]?://([^\x00-\x20\x7f/\\?#]+)([/?#][
 def validate_web_url(text: str, policy: FetchPolicy = PUBLIC) -> str:
     """Return the text if it is an absolute http or https URL without credentials that may be fetched.
 
-    Stricter than the URL Standard's parser, which repairs what it can: a text that two parsers could read as
-    two URLs is rejected (white space, control characters, a backslash before the path).
+    This is stricter than the URL Standard's parser, which repairs what it can. A text that two parsers could
+    read as different URLs is rejected: one with white space, control characters or a backslash before the
+    path.
     """
     parts = _HTTP_URL.fullmatch(text)
     if parts is None:

@@ -105,7 +105,7 @@ def parse_line(value: Any, length: int) -> str | None:
 
 
 def parse_language(value: Any) -> str | None:
-    """Parse a language tag of BCP 47; None if it is none."""
+    """Parse a language tag of BCP 47; None if the text is not a language tag."""
     tag = value.strip().replace("_", "-") if isinstance(value, str) else ""
     return tag if _LANGUAGE.fullmatch(tag) else None
 

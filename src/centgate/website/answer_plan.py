@@ -198,7 +198,7 @@ def draw_answer(plan: AnswerPlan, answer: Mapping[str, Any]) -> DrawnAnswer:
 
 
 def make_level(word: str) -> LevelWord:
-    """Return a word for a level with its tone; an unknown word has the tone of what is not known."""
+    """Return a word for a level with its tone; an unknown word gets the neutral tone."""
     return LevelWord(word[:_MAX_CHARACTERS], TONES.get(word, "unknown"))
 
 

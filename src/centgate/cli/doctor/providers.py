@@ -78,7 +78,7 @@ def _has_configured_provider(service: AnyService, deployment: DoctorContext) -> 
 
 
 async def check_simulation(deployment: DoctorContext) -> Finding:
-    """The nodes of each chain can simulate trades, which own verdicts on tokens need."""
+    """Check that the nodes can simulate trades; our token verdicts need it."""
     rpc = Rpc(deployment.settings, deployment.resources).bind(RequestTrace())
     if not rpc.settings.enabled:
         return skip("the nodes are disabled")

@@ -116,8 +116,8 @@ def _list_parts(code: bytes) -> list[bytes]:
 def has_account_constant(code: bytes) -> bool:
     """Return True if code pushes a number of the length of an address, which is not the mask of one.
 
-    An address with up to five zero bytes at its beginning counts, also one that is shifted within a word; a
-    text does not, such as the reason of an error.
+    An address that begins with up to five zero bytes counts, also if it is shifted within a word. A text does
+    not count, such as the reason of an error.
     """
     pushed = (number for part in _list_parts(code) for number in _list_pushed(part))
     numbers = (number.to_bytes(32, "big").strip(b"\0") for number in pushed)

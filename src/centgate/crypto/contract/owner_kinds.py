@@ -70,9 +70,9 @@ def classify_owner(
 ) -> Owner:
     """Return the owner at an address; `code` is None if it was not read, `address` None without an owner.
 
-    `singleton` is the address in storage slot 0. A contract that answers like a Safe, and does not run the
-    code of a published one, is of kind `contract`, with the threshold and number of owners that it claims.
-    A timelock and a governor are known by their answers alone, which any contract can give.
+    `singleton` is the address in storage slot 0. A contract that answers like a Safe but does not run the
+    code of a published Safe is of kind `contract`. The result has the threshold and the number of owners that
+    it claims. A timelock and a governor are known by their answers alone, which any contract can give.
     """
     if address is None:
         return Owner(None, "none")

@@ -191,8 +191,8 @@ def infer_flags(analysis: CodeAnalysis, *, is_proxy: bool, powers: tuple[Contrac
 def _has_plain_transfers(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
     """True if transfers depend on balances and allowances alone, and no other function changes these.
 
-    Functions must all be known ones, and no other contract may be called by a transfer: code may compute
-    slots in ways that the analysis does not follow. No account may be named: transfers could spare it.
+    All functions must be known, and a transfer must not call another contract: code may compute slots in ways
+    that the analysis does not follow. No account may be named: transfers could spare it.
     """
     if _calls_others(analysis, opcodes) or not analysis.selectors >= {_BALANCE, _SUPPLY, *_TRANSFERS}:
         return False

@@ -83,8 +83,8 @@ def evaluate_token(evidence: TokenEvidence) -> TokenVerdict:
 def rate_flags(flags: Sequence[VerdictFlag]) -> TokenScore:
     """Return the score of flags that are ordered by severity, the worst first.
 
-    The worst flag sets the band of its level (low 0 to 24, medium 25 to 49, high 50 to 74, critical 75 to
-    100), each further flag adds points up to the end of the band.
+    The worst flag sets the band: low is 0 to 24, medium 25 to 49, high 50 to 74, critical 75 to 100. Each
+    further flag adds points, up to the end of the band.
     """
     if not flags:
         return TokenScore(0, ())

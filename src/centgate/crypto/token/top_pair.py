@@ -45,8 +45,8 @@ class PairChoice:
 def pair_depth(pair: Pair) -> float | None:
     """Return the US dollars that back a pair's price; None if unknown.
 
-    This is the liquidity, unless one side is almost empty: then the figure consists of worthless tokens, or
-    of nothing, and what can be traded is twice the smaller side.
+    This is the liquidity, unless one side is almost empty. Then most of the figure is worthless tokens, or
+    nothing, and only twice the smaller side can be traded.
     """
     return 2 * (pair.lesser_side_usd or 0) if _has_empty_side(pair) else pair.liquidity_usd
 
@@ -55,9 +55,9 @@ def choose_top_pair(pairs: Sequence[Pair], token: str) -> PairChoice:
     """Choose the pair that represents a token from one or more pairs that all contain it, in any order.
 
     1. Pairs without a price of the token count only when no pair has one.
-    2. The deepest pairs vote on the reference price: the weight is the depth, limited to that of the second
-       deepest, and the price with the most weight within a factor of two wins. Pairs further from it than
-       that factor are rejected.
+    2. The deepest pairs vote on the reference price. The weight of a pair is its depth, at most that of the
+       second deepest pair. The price with the most weight within a factor of two wins. Pairs further from it
+       than that factor are rejected.
     3. Of the others the deepest is chosen. Within a tenth of its depth, a pair with the token as base
        precedes one with the token as quote. Ties go to the higher volume of 24 hours.
     """

@@ -1,8 +1,8 @@
 """Result of a token's simulated trades.
 
-Two probes with opposite blind spots: new accounts that buy and sell within one call (no code, but another
-sender of the transaction, and no time between the trades), and real holders that sell (with code at their
-address). A token is a honeypot only if both fail.
+There are two probes, and each sees what the other misses. New accounts buy and sell within one call: they
+have no code, but the sender of the transaction is another account, and no time passes between the trades.
+Real holders sell, with code at their address. A token is a honeypot only if both fail.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TradeProbes:
 
     @property
     def have_holders_sold(self) -> bool:
-        """True if enough holders can sell that they are not a few accounts which the token spares."""
+        """True if so many holders can sell that a list of exempt accounts is unlikely."""
         return len(self.selling) >= max(FEW_HOLDERS, len(self.tested) / 2)
 
     @property
@@ -143,8 +143,8 @@ class TradeProbes:
     def has_sold(self) -> bool:
         """True if a new account could sell what it bought.
 
-        The sender of the transaction counts only where no other account could buy: it has code, which a
-        token may take as the sign of a simulation.
+        The sender of the transaction counts only if no other account could buy: it has code, by which a token
+        may recognise a simulation.
         """
         if self.purchase is not None and self.purchase.has_bought:
             return self.purchase.has_sold
@@ -400,7 +400,7 @@ def _highest(values: Iterable[float | None]) -> float | None:
 
 
 def _summarise_holders(probes: TradeProbes) -> HolderSales | None:
-    """Summarise the sales of holders; None if none was tried, or their failure has no meaning."""
+    """Summarise the sales of holders; None if no sale was tried, or if the failures prove nothing."""
     tested = probes.tested
     if not tested or (probes.rejects_code and not probes.selling):
         return None

@@ -1,7 +1,7 @@
 """Read text as people see it: letters of other alphabets in Latin ones, letters drawn apart as words. No I/O.
 
-The letters are Unicode's confusables (UTS #39), from the data of the package confusable-homoglyphs, which is
-read without importing the package: that would keep 18 MB in memory for the 2,000 characters used here.
+The letters are Unicode's confusables (UTS #39), from the data of the package confusable-homoglyphs. The data
+is read without importing the package, which would keep 18 MB in memory for the 2,000 characters used here.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def join_spaced_letters(text: str) -> str:
 def has_mixed_alphabets(text: str) -> bool:
     """True if letters that look like Latin ones are mixed with Latin ones.
 
-    Cyrillic and Greek letters are looked for in the whole text, those of other alphabets within words: a
-    name may have a word of its own language beside a Latin one.
+    Cyrillic and Greek letters are searched in the whole text, those of other alphabets only within a word: a
+    name may have a word of another language beside a Latin one.
     """
     if text.isascii():
         return False

@@ -2,8 +2,8 @@
 
 Their metadata needs no query, other tokens imitate them, and their balances can be read from a node where no
 source lists a wallet's tokens. An address on the list is never reported as suspicious. Symbols are those in
-common use, names those of the tokens themselves; checked against the token lists of Uniswap and SushiSwap,
-and for the rest by the checksum of the address.
+common use; names are those of the tokens themselves. They were checked against the token lists of Uniswap and
+SushiSwap, and the others by the checksum of the address.
 """
 
 from __future__ import annotations

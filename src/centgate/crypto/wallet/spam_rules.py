@@ -282,8 +282,8 @@ def find_lookalikes(
 ) -> Mapping[str, Lookalike]:
     """Find counterparties that look like another one: people compare the first and the last four digits.
 
-    Of those that look the same, the one with the strongest evidence is the original and the others are its
-    copies; two with equal evidence cannot be distinguished.
+    Of tokens that look the same, the one with the strongest evidence is the original, and the others are
+    copies. Two with equal evidence cannot be distinguished.
     """
     strength: dict[str, int] = {}
     for each in movements:

@@ -1,7 +1,8 @@
 """Audit: compares the journal with the transfers by authorization (EIP-3009) to the seller's addresses.
 
-Findings are payments that are paid on the chain but refused, never sent, open or unknown here, and payments
-that are settled here but not paid on the chain. Only `safe` blocks are read. Plain transfers are skipped.
+There are two kinds of findings: payments that are paid on the chain but are refused, never sent, open or
+unknown here; and payments that are settled here but not paid on the chain. Only `safe` blocks are read. Plain
+transfers are skipped.
 """
 
 from __future__ import annotations

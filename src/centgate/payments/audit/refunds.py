@@ -42,9 +42,9 @@ async def record_refund(
 ) -> bool:
     """Record the refund of a payment; from then on it cannot be used. `events` writes its webhook.
 
-    Returns False without a change unless it was settled before the cutoff, no worker has it, and the amount
-    of the transaction covers it beside the refunds that are recorded. A refused payment can be recorded if
-    the chain shows that its money was received all the same.
+    Returns False without a change unless the payment was settled before the cutoff, no worker has it, and the
+    transaction's amount covers it in addition to the refunds already recorded. A refused payment can be
+    recorded if the chain shows that its money was received all the same.
     """
     unit = partial(
         _record_refund,

@@ -1,8 +1,8 @@
 """RPC nodes for payment checks: those of the operator, else three public ones of different operators.
 
-They are used only for `eth_getCode` of payers, the signatures of contract wallets that sign in, the newest
-block number, the status of payments with an unknown outcome, the audit of the journal and the check of
-refunds.
+They are used only for the code of payers (`eth_getCode`), the signatures of contract wallets that sign in,
+the newest block number, the status of payments whose outcome is unknown, the audit of the journal, and the
+check of refunds.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """On-chain status of payments on one node, which decides where a facilitator left the outcome open.
 
-A used nonce does not prove a payment to this seller: its owner can cancel the authorization or use the nonce
+A used nonce does not prove a payment to this seller. Its owner can cancel the authorization or use the nonce
 for another recipient, and the payment may have bought an answer elsewhere before it was submitted here. Proof
 is a transfer by this authorization (`transfer_events`), in a block after the claim.
 
-"Paid" is accepted from the newest block, as facilitators do. "Never will be paid" is final for a buyer whose
-money may still move, so it needs a block that the network calls `safe`.
+"Paid" is accepted from the newest block, as facilitators do. "Never will be paid" ends a payment whose money
+may still move in a newer block, so it needs a block that the network calls `safe`.
 """
 
 from __future__ import annotations

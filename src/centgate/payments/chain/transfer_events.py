@@ -1,8 +1,8 @@
 """Token events of payments by authorization (EIP-3009), read from one node.
 
-Proof of a payment is a transaction that succeeded, in which the token's next event after
-`AuthorizationUsed(payer, nonce)` is the `Transfer` of its amount from the payer to the recipient: EIP-3009's
-reference implementation and Circle's tokens emit the two one after the other.
+The proof of a payment is a successful transaction in which the token's next event after
+`AuthorizationUsed(payer, nonce)` is the `Transfer` of its amount from the payer to the recipient. EIP-3009's
+reference implementation and Circle's tokens emit the two events one after the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Journal store in PostgreSQL, for several replicas.
 
-Every statement is its own transaction, or shares one with equal statements that wait at the same time.
-Behind a pooler no statement is prepared by name, unless the operator says that the pooler keeps them: another
-connection to the server would not know the name, or know it from another client, and execute another
-statement.
+Every statement is its own transaction, or shares one with equal statements that wait at the same time. Behind
+a pooler no statement is prepared by name, unless the operator says that the pooler keeps such statements.
+Another connection to the server may not know the name; or it knows the name from another client, and would
+execute another statement.
 """
 
 # asyncpg is typed in parts

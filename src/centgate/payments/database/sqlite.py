@@ -3,7 +3,7 @@
 Waiting units are committed together. While the disk is fast the event loop commits itself: passing work to a
 thread and back costs more than such a commit. When the disk is slow a thread commits, and the loop stays
 free. The statements before the commit still run in the loop, since a thread would wait for the interpreter at
-each of them; they run in the thread too if they are slow, or if another process has the write lock. A
+each statement. If they are slow, or another process has the write lock, they run in the thread too. A
 checkpoint of the write-ahead log takes a hundred times as long as a commit, and always runs in a thread.
 """
 

@@ -1,7 +1,7 @@
 """Groups of equal statements in PostgreSQL: one transaction and one round trip for all that wait.
 
-A paid call's two statements cost the server three times as much one by one: most of it is waking a process
-for each, and a commit of its own. The statements of a group are committed together or not at all.
+One by one, a paid call's two statements cost the server three times as much: most of this is that each wakes
+a process and has a commit of its own. The statements of a group are committed together or not at all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Client of one facilitator, and the meaning of each of its responses to a submitted payment.
 
-The body is read first, then the status. Only three results are certain: `success: true` about this payment
-with a 2xx status, a refusal of this payment below status 500 that names no transaction and whose reason is in
-the closed table of `settle_reasons`, and a request that never reached the facilitator. Everything else leaves
-the outcome open: the facilitator may have broadcast the payment.
+The body is read first, then the status. Only three results are certain. The first is `success: true` about
+this payment with a 2xx status. The second is a refusal of this payment with a status below 500 that names no
+transaction, and whose reason is in the closed table of `settle_reasons`. The third is a request that never
+reached the facilitator. Everything else leaves the outcome open: the facilitator may have broadcast the
+payment.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class SettlementNotSent:
     def was_answered(self) -> bool:
         """True if the facilitator has answered for the payment, so that another one must not get it.
 
-        A rejected key, path or size is such an answer: servers in front of a facilitator give these statuses
-        for several reasons, perhaps after they passed the request on, and an operator has to act anyway.
+        A rejected key, path or size is such an answer. Servers in front of a facilitator give these statuses
+        for several reasons, perhaps after they passed the request on, and an operator has to act in any case.
         """
         return self.cause == "rejected"
 
@@ -144,7 +145,7 @@ class FacilitatorClient:
     async def settle(self, payment: Payment, *, connect_timeout: float | None = None) -> SettlementOutcome:
         """Submit a payment for settlement. Never raises for anything the facilitator does.
 
-        `connect_timeout`: seconds for a connection, if that is less than the whole.
+        `connect_timeout`: seconds for a connection, if shorter than the total timeout.
         """
         try:
             body = build_settle_request(payment.key, payment.terms, payment.resubmission)

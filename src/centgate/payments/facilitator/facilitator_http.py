@@ -95,9 +95,9 @@ class FacilitatorPool:
     ) -> FacilitatorResponse:
         """Post a body and return the response.
 
-        Raises NotConnected if nothing was sent, within `connect_timeout` seconds if it is less than
-        `max_wait`; else TimeoutError after `max_wait` seconds in total, or NoResponse if no complete and
-        valid response is received.
+        Raises NotConnected if nothing was sent: to connect it waits for `connect_timeout` seconds, or for
+        `max_wait` if that is less. Otherwise raises TimeoutError after `max_wait` seconds in total, or
+        NoResponse if no complete and valid response is received.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()

@@ -1,9 +1,9 @@
 """Refusal reasons of x402 facilitators, and what each proves about the money.
 
 A closed table: a reason that is not in it, or that is only similar to one in it, is in doubt. The SDKs were
-read at the places where they return each reason. The source of CDP's service is not public: a name that it
-shares with an SDK is classified as in the SDK, and one of its own is certain only if it concerns nothing but
-the payload or a check before sending. A reason that is possible before and after sending is in doubt.
+read at the places where they return each reason. The source of CDP's service is not public. A reason that it
+shares with an SDK is classified as in the SDK; a reason of its own is certain only if it is about the payload
+alone, or about a check before sending. A reason that is possible before and after sending is in doubt.
 
 Two facts hold for all of the SDKs. Their settle functions verify again and return verify's reason as their
 own. And they derive the reason of a rejected broadcast from the error's text, with the same reasons as for a

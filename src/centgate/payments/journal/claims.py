@@ -216,8 +216,8 @@ def _require_presentable(attempt: ClaimAttempt, row: ResultRow, *, is_same: bool
 def _is_to_be_found_out(attempt: ClaimAttempt, row: ResultRow) -> bool:
     """Return True for an expired, unused payment that one of two facilitators may have sent all the same.
 
-    A buyer who is told that it was not used signs another one, and would pay twice; so would one whose other
-    payment with the same idempotency key took its place.
+    A buyer who is told that it was not used signs another payment, and would pay twice. The same happens if
+    another payment with the same idempotency key took its place.
     """
     rejection = attempt.payment.rejection
     if queries.key_of(row) == attempt.payment.key:

@@ -8,9 +8,9 @@ for its result or get an error. The states of a row:
         └──────> unused ───> settling        no facilitator took it, so likewise
 
 `settling` is on the disk before the facilitator receives the payment, so a row in this state without a worker
-is a payment with an unknown outcome; a row in `settled` is money received for an answer that is still owed.
-`settled` is written while the service runs, and is on the disk before any response is sent; where the answer
-is there at once, `settled` and `delivered` are one write.
+is a payment with an unknown outcome. A row in `settled` is money received for an answer that is still owed.
+`settled` is written while the service runs, and is on the disk before any response is sent. If the answer is
+there at once, `settled` and `delivered` are one write.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ class Journal:
     ) -> AsyncGenerator[Claim]:
         """Claim a payment for a request, waiting while another process works on it.
 
-        `claim_block` is the newest known block number, stored with a payment that is new to the journal, as
-        is the facilitator of `facilitators` that it goes to; None for the first.
+        `claim_block` is the newest known block number. It is stored with a payment that is new to the
+        journal, and so is the facilitator of `facilitators` that it goes to (None for the first).
 
         Raises PaymentRequired if the payment is bound to another request, is redeemed too late or can no
-        longer be settled, PaymentConflict if its idempotency key belongs to another request,
+        longer be settled. Raises PaymentConflict if its idempotency key belongs to another request, and
         JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
         next request.
         """
@@ -468,8 +468,8 @@ class DatabaseClock:
     """Seconds since 1970 by the database's clock.
 
     The clocks of machines that share a journal may differ. The database's time is read at each heartbeat of
-    the process; in between the clock advances with `time.monotonic`, so that setting the machine's clock
-    changes nothing.
+    the process. In between the clock advances with `time.monotonic`, so that a change of the machine's clock
+    has no effect.
     """
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:

@@ -342,8 +342,8 @@ def record_answer(
 ) -> UnitOfWork[bool]:
     """Store an answer if `worker` still owns the payment, together with its settlement.
 
-    `answer` has the columns of `answers`, `settlement` has `transaction` and `settled_at`, which the row may
-    have already, `webhook_row` those of `webhook_events`, if there is a receiver.
+    `answer` has the columns of `answers`. `settlement` has `transaction` and `settled_at`, which the row may
+    have already. `webhook_row` has the columns of `webhook_events`, if there is a receiver.
     """
     parameters = {
         **key_parameters(key),

@@ -76,8 +76,8 @@ class ChallengeIssuer:
     def compute_id(self, request: str, expires: str, opaque: str) -> str:
         """Return the id of a challenge with this content: base64url of its HMAC-SHA256.
 
-        The text has the protocol's slots, of which the sixth, a digest of the body, stays empty: the journal
-        binds a payment to its body when it is first presented.
+        The text has the protocol's slots. The sixth, a digest of the body, stays empty: the journal binds a
+        payment to its body when it is first presented.
         """
         text = "|".join((self.realm, METHOD, INTENT, request, expires, "", opaque))
         return encode_base64url(hmac.digest(self.secret, text.encode(), "sha256"))

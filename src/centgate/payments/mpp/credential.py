@@ -108,9 +108,9 @@ def read_credential(
 ) -> Payment:
     """Decode a credential and compare it with its challenge and the route's terms.
 
-    Raises PaymentRequired for a malformed one and for a transfer that is not the challenge's. One for a
-    challenge that is expired, of other terms or not of this server is returned with a `rejection`, since its
-    payment may have been settled before.
+    Raises PaymentRequired for a malformed one and for a transfer that is not the challenge's. A credential
+    whose challenge has expired, has other terms or is not of this server is returned with a `rejection`,
+    since its payment may have been settled before.
     """
     content, request, resource, expires_at = _decode_credential(credential)
     authorization = content.payload

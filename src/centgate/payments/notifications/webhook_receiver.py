@@ -1,6 +1,6 @@
 """Receiver of webhooks: where an operator's events are posted, and what an answer means.
 
-The address is the operator's setting, so private addresses are allowed; redirects are not followed, since
+The address is the operator's setting, so private addresses are allowed. Redirects are not followed, since
 they could lead elsewhere, and the body of an answer is not read.
 """
 

@@ -83,8 +83,8 @@ def _parse_name(by: TotalsGroup, name: Any) -> str:
 def _compile_totals(by: TotalsGroup, filters: tuple[str, ...]) -> CompiledStatement:
     """Compile the query with these filters only.
 
-    A condition on the time that everything meets would make SQLite read the rows by the index of times, in an
-    order that is not that of the table.
+    If all rows met a condition on the time, SQLite would still read them by the index of times, in another
+    order than that of the table.
     """
     groups: dict[TotalsGroup, ColumnElement[Any]] = {
         "payer": payments.c.payer,

@@ -1,7 +1,7 @@
 """Outcomes of services' calls in the journal's database: small mergeable counts per service and period.
 
-Each process writes rows of its own with the totals that it has counted, so that a write can be repeated
-without counting twice, and servers never wait for each other's rows.
+Each process writes rows of its own, with the totals that it has counted. So a write can be repeated without
+counting twice, and servers never wait for each other's rows.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ def list_rows(period: int, since: float) -> UnitOfWork[list[ResultRow]]:
 def merge_rows(rows: list[ResultRow]) -> dict[HealthKey, HealthCounts]:
     """Return the counts of all processes, added up by service and period; `rows` is empty afterwards.
 
-    To free a hundred thousand rows takes as long as many payments: they are freed here, in the thread that
-    merges them, not by the event loop that has read them.
+    Freeing a hundred thousand rows takes as long as many payments. So they are freed here, in the thread that
+    merges them, and not by the event loop that has read them.
     """
     merged: dict[HealthKey, HealthCounts] = {}
     while rows:

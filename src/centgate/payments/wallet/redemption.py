@@ -13,8 +13,8 @@ from centgate.signing.assets import is_test_network
 def build_redeemed_payment(own: OwnPayment, terms: RouteTerms) -> Payment:
     """Return the payment of a row, to be claimed as if its payer had sent it; `terms` are the route's now.
 
-    It has no signature and always a `rejection`: nothing can be settled with it, and the claim rules accept
-    it only as far as they accept an expired payment that was settled before.
+    It has no signature and always has a `rejection`: nothing can be settled with it. The claim rules accept
+    it only where they accept an expired payment that was settled before.
     """
     record = own.record
     return Payment(

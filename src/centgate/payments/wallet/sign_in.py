@@ -1,8 +1,8 @@
 """Sign-in of a wallet by x402's extension `sign-in-with-x`: the challenge of a resource, and its check.
 
 The header `SIGN-IN-WITH-X` carries the fields of a message (EIP-4361) and the wallet's signature of it. The
-fields must be those of a challenge that a server of this deployment issued for the resource, minutes ago, and
-each challenge is good for one request.
+fields must be those of a challenge that a server of this deployment issued for the resource some minutes ago.
+Each challenge can be used for one request.
 """
 
 from __future__ import annotations

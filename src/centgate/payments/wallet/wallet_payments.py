@@ -1,9 +1,9 @@
 """Payments that a wallet that has signed in can see: its own, and nothing of other wallets.
 
-Every statement begins with the payer in the index `payments_payer`, so that another wallet's payment and one
-that does not exist are the same to it. A payment that moved no money is shown only if the payer's own key
-signed it: strangers can present payments in a wallet's name, with what might be a contract's signature, and
-have them refused.
+Every statement first selects the payer in the index `payments_payer`, so that it cannot tell another wallet's
+payment from one that does not exist. A payment that moved no money is shown only if the payer's own key
+signed it. Strangers can present payments in a wallet's name, with bytes that might be a contract's signature,
+and these are refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Process between the server and a browser, so that untrusted browser output is not parsed in the server.
 
-It receives commands as lines of JSON. For each page it writes the result, as a line of JSON followed by the
-page's HTML, and then a line that the page is closed. At the end of its input it stops, with the browser.
+It receives commands as lines of JSON. For each page it writes a line of JSON with the result, then the page's
+HTML, then a line that says that the page is closed. At the end of its input it stops, with the browser.
 """
 
 from __future__ import annotations

@@ -240,9 +240,12 @@ def _is_prose(element: Element, words: frozenset[str], weights: TextDensity, pag
 def _frequent_words(
     names: Mapping[Element, frozenset[str]], weights: TextDensity, page_length: int
 ) -> frozenset[str]:
-    """Return words that name too much of the page to be a signal, such as the comments of a forum.
+    """Return the class words used by so much of the page that they do not mark boilerplate.
 
-    Some sites mark each paragraph behind a payment wall, or each one that an advertisement may follow.
+    In a forum, for example, the comments are the content.
+
+    Some sites give such a class to each paragraph behind a payment wall, or to each one that an
+    advertisement may follow.
     """
     shares: dict[str, float] = {}
     elements_by_word: dict[str, set[Element]] = {}
@@ -260,7 +263,7 @@ def _frequent_words(
 
 
 def _is_removable(element: Element) -> bool:
-    """True if a part holds no title and is not the header of one text in a list of texts."""
+    """True if the element has no title and is not the heading of one article in a list."""
     if element.tag == "header" and next(element.iter("h2", "h3"), None) is not None:
         inner = any(each.tag in ("article", "section", "li") for each in element.iterancestors())
         return not inner

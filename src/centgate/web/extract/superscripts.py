@@ -118,7 +118,9 @@ def _read_base(element: Element) -> str:
 
 
 def _read_next(element: Element) -> str:
-    """Return the character that follows an element; empty before a mark of its own and at the end."""
+    """Return the character that follows an element; empty at the end of its line.
+
+    Also empty if another superscript or subscript follows."""
     if element.tail:
         return element.tail[0]
     after = element.getnext()

@@ -1,7 +1,7 @@
 """HTTP/1.1 client for one GET per connection, with a limit on every part of the response.
 
-aiohttp, which the upstreams are called with, is unsuitable: a server that sends interim responses without end
-blocks its event loop for seconds, and it chooses the address to connect to itself.
+aiohttp, which calls the upstreams, is unsuitable for two reasons: a server that sends interim responses
+without end blocks its event loop for seconds, and aiohttp itself chooses the address to connect to.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evidence on whether a token can be traded, and at which tax, by analysis and simulations. No I/O.
 
-A sale and its tax are one subject: a sale that failed in doubt measured no tax, and with a tax that takes
-everything nothing can be sold.
+A sale and its tax are one subject: a sale that failed for an unclear reason measured no tax, and if the tax
+takes everything, nothing can be sold.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class TradeEvidence:
     def is_honeypot(self) -> bool | None:
         """True if any source says that it cannot be sold; None if no source could tell.
 
-        None also if a tax takes the whole sale, at least half of the holders cannot sell, or a simulation
-        could not show that people can sell, although the sources call it no honeypot.
+        Also None if the sources say that it is no honeypot, but a tax takes the whole sale, at least half of
+        the holders cannot sell, or a simulation could not show that people can sell.
         """
         if self.honeypot_claims:
             return True
