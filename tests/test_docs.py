@@ -31,6 +31,8 @@ DECISIONS = ROOT / "docs" / "decisions"
 INLINE_CODE = re.compile(r"`[^`\n]+`")
 LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")([^)\"\s]+)")
 CODE_BLOCK = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE_PATH = re.compile(r"`([\w./-]+(?:/|\.(?:json|md|py|toml|ya?ml)))(?:#[\w-]+)?`")
+EXAMPLE_FILE = re.compile(r"^# (\S+\.py)$", re.MULTILINE)
 INLINE_COMMAND = re.compile(r"`(centgate [^`]+)`")
 
 
@@ -72,6 +74,22 @@ def list_commands(text: str) -> Iterator[list[str]]:
         words = shlex.split(command, comments=True) if command.startswith("centgate ") else []
         if words and not words[1].startswith("--"):
             yield words[1:]
+
+
+def find_missing_paths(text: str) -> Iterator[str]:
+    """Return the paths in inline code that do not exist, without those of the files that a page shows.
+
+    They are relative to the repository, to the package, or to a folder that their line names before.
+    """
+    examples = set(EXAMPLE_FILE.findall(text))
+    for line in CODE_BLOCK.sub("", text).splitlines():
+        folders = [ROOT, ROOT / "src" / "centgate"]
+        for name in CODE_PATH.findall(line):
+            found = next((folder / name for folder in folders if (folder / name).exists()), None)
+            if found:
+                folders.append(found if found.is_dir() else found.parent)
+            elif name not in examples:
+                yield name
 
 
 @cache
@@ -174,6 +192,17 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", list_pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist(page: Path) -> None:
     assert [words for words in list_commands(read_page(page)) if not is_command(words)] == []
+
+
+@pytest.mark.parametrize("name", ["AGENTS.md", "CONTRIBUTING.md"])
+def test_named_paths_exist(name: str) -> None:
+    assert list(find_missing_paths(read_page(ROOT / name))) == []
+
+
+def test_path_without_file_is_found() -> None:
+    row = "| payments | `src/centgate/payments/`: `gate.py`, `claims.py`, `journal/claims.py` |"
+
+    assert list(find_missing_paths(row)) == ["claims.py"]
 
 
 def test_make_targets_exist() -> None:
