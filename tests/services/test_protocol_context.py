@@ -569,7 +569,7 @@ def test_invalid_name_is_no_data_without_query(
 ) -> None:
     serve_directory(upstreams)
     client = open_client(api, settings, upstreams)
-    odd = ("../admin", "%2e%2e/admin", "\x00\x01", "..", "-", "\N{OCTOPUS}" * 100, "?a=b")
+    odd = ("../admin", "%2e%2e/admin", "\x00?\x01", "..", "-", "\N{OCTOPUS}" * 100, "?a=b")
 
     responses = [buy(client, body) for body in odd]
 
