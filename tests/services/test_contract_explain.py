@@ -1017,8 +1017,8 @@ def test_failed_creation_query_affects_nothing_else(world: World, buy: Any):
 
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", FAULTS)
-def test_first_registry_is_named_if_all_fail(world: World, buy: Any, fault: Fault):
-    world.fail_sources(fault, *REGISTRIES)
+def test_first_registry_is_named_if_all_sources_fail(world: World, buy: Any, fault: Fault):
+    world.fail_sources(fault, *REGISTRIES, "rpc")
 
     response = buy()
 
@@ -1028,11 +1028,43 @@ def test_first_registry_is_named_if_all_fail(world: World, buy: Any, fault: Faul
     assert payment_note(response)["retry"] == "same_payment"
 
 
+@pytest.mark.parametrize("key", [True, False])
+def test_chain_answers_if_all_registries_fail(world: World, buy: Any, *, key: bool):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    world.fail_sources("500", *REGISTRIES)
+
+    response = buy(key=key)
+    data = valid_data(response)
+
+    assert (data["verified"], data["sourceAvailable"], data["proxy"]["kind"]) == (None, None, "eip1967")
+    reason = "no answer" if key else "not configured"
+    warning = (
+        "no registry of published source could be read, so `verified` is null: "
+        f"Etherscan ({reason}), Sourcify (no answer), Blockscout (no answer)"
+    )
+    assert warning in data["warnings"]
+    assert warning in response.json()["warnings"]
+
+
+def test_answer_of_chain_alone_has_short_ttl(world: World, api: ApiFactory, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("centgate.cache.response_cache.MAX_DEGRADED_TTL", 0.0)
+    client = api(configure_providers(world.settings, world.providers()))
+    body = {"chainId": 8453, "contractAddress": CONTRACT}
+    world.rows[CONTRACT] = etherscan_row()
+    world.fail_sources("500", *REGISTRIES)
+    first = send_paid(client, PATH, body)
+    world.upstreams.faults.clear()
+
+    second = send_paid(client, PATH, body)
+
+    assert [each.json()["data"]["verified"] for each in (first, second)] == [None, True]
+
+
 def test_same_payment_is_answered_after_recovery(world: World, api: ApiFactory):
     client = api(configure_providers(world.settings, world.providers()))
     body = {"chainId": 8453, "contractAddress": CONTRACT}
     payment = sign_payment(client, Buyer(), PATH, body)
-    world.upstreams.faults |= dict.fromkeys(REGISTRIES, "500")
+    world.fail_sources("500", *REGISTRIES, "rpc")
     first = pay(client, payment, PATH, body)
     world.upstreams.faults.clear()
 

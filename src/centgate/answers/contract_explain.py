@@ -306,7 +306,7 @@ class ContractOverview:
         if not self._registries.has_any:
             yield NO_REGISTRY
         elif self.kind == "contract" and not self.sources.records:
-            yield "no registry of published source could be reached, so `verified` is null"
+            yield _describe_unread_registries(self._registries)
         elif best and best.match == "similar":
             address = f"of {best.similar_address}, " if best.similar_address else ""
             yield (
@@ -366,15 +366,27 @@ def _warn_outdated(records: Iterable[SourceRecord], subject: str) -> Iterator[st
 
 
 def list_unread_sources(
-    chain_id: int, registries: SourceRegistries, state: ChainState, *, is_complete: bool
+    chain_id: int,
+    registries: SourceRegistries,
+    records: Sequence[SourceRecord],
+    state: ChainState,
+    *,
+    is_complete: bool,
 ) -> Iterator[str]:
     """Yield a warning for each source of the chain that could not be read."""
     if chain_id in CHAIN_BY_ID and not registries.has_any:
         yield NO_REGISTRY
+    elif registries.has_any and not records:
+        yield _describe_unread_registries(registries)
     if state.code is None:
         yield "the chain itself could not be read: facts about proxies come from explorers only"
     elif not is_complete:
         yield "the chain could not be read in full: the facts about the proxy may be incomplete"
+
+
+def _describe_unread_registries(registries: SourceRegistries) -> str:
+    unread = ", ".join(registries.list_unread(()))
+    return f"no registry of published source could be read, so `verified` is null: {unread}"
 
 
 def build_proxy(report: ContractOverview) -> ContractProxy:

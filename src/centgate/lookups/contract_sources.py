@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ParamSpec, TypeVar
 
-from centgate.chains import CHAIN_BY_ID, from_chain_seconds
+from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.account_reads import NextReads, encode_call, next_reads
 from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
@@ -99,6 +99,12 @@ class SourceRegistries:
         """True if any registry is available."""
         return bool(self._available)
 
+    @property
+    def first_failure(self) -> ProviderFailure | NoData | None:
+        """Failure of the best registry that failed; None if none did."""
+        names = (each.info.name for each in self._available)
+        return next((self._failed[name] for name in names if name in self._failed), None)
+
     def list_unread(self, records: Sequence[SourceRecord]) -> list[str]:
         """Return the registries that gave none of the records of an address, with the reason.
 
@@ -132,13 +138,11 @@ class SourceRegistries:
         return None if self.list_unread(records) or not records else False
 
     async def fetch(self, address: str) -> ContractSources:
-        """Fetch the records of an address. Raise the first failure if all fail on a supported chain."""
+        """Fetch the records of an address; those of a registry that fails are missing."""
         async with open_task_group() as group:
             published_task = group.create_task(self.fetch_records(address))
             creation_task = group.create_task(self._fetch_creation(address))
         published, created = published_task.result(), creation_task.result()
-        if self._available and not published and self._chain_id in CHAIN_BY_ID:
-            raise next(iter(self._failed.values()))
         creations = [created, *(each.created for each in published)]
         sources = ContractSources(published, creation=_merge_creations([each for each in creations if each]))
         needs_account = any(each.registry == "blockscout" for each in published)

@@ -52,7 +52,7 @@ from centgate.lookups.contract_sources import (
 )
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.upgrade_history import read_contract_upgrades
-from centgate.provider import Enrichment, Fallback, GapFallback, Primary
+from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.etherscan import Etherscan, explorer_page
@@ -232,15 +232,15 @@ async def contract_explain(
     etherscan: Primary[Etherscan],
     sourcify: Fallback[Sourcify],
     blockscout: Fallback[Blockscout],
-    rpc: GapFallback[Rpc],
+    rpc: Fallback[Rpc],
     bytecode: Enrichment[BytecodeAnalyzer],
 ) -> ContractExplanation:
     """Return verification, source and ABI availability, name and proxy of a contract.
 
     Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and
     how closely the published source matches. Lists functions, standards and powers by the bytecode. Queries
-    explorers, a registry of verified sources, and the chain itself for code and storage. If no explorer
-    supports the chain, only the chain is read.
+    explorers, a registry of verified sources, and the chain itself for code and storage. If no explorer or
+    registry supports the chain, or none answers, only the chain is read.
     """
     chain_id, address = request.chain_id, request.contract_address
     registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
@@ -249,8 +249,9 @@ async def contract_explain(
         sources_task = group.create_task(registries.fetch(address))
     (state, failure), sources = state_task.result(), sources_task.result()
     if state.code is None and not sources.records:
-        assert failure
-        raise failure
+        unread = registries.first_failure or failure
+        assert unread
+        raise unread
     finding = apply_registry_claims(classify_account(state), sources.proxy_claims)
     async with open_task_group() as group:
         implementations_task = group.create_task(_fetch_implementation_sources(registries, finding))
@@ -276,7 +277,9 @@ async def contract_explain(
     report = ContractOverview(address, state, finding, sources, implementations, registries, behind)
     if fallback := registries.describe_fallback(sources.records):
         rpc.trace.add_warning(fallback)
-    for warning in list_unread_sources(chain_id, registries, state, is_complete=failure is None):
+    for warning in list_unread_sources(
+        chain_id, registries, sources.records, state, is_complete=failure is None
+    ):
         rpc.trace.add_warning(warning)
     return ContractExplanation(
         verified=report.verified,
