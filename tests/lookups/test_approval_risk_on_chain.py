@@ -196,14 +196,28 @@ def test_grant_exposes_at_most_what_permit2_may_take(grants: dict[str, dict[str,
 def test_delegated_wallet_is_first_warning(world: World, buy_answer: BuyAnswer):
     delegated = world.proxies["delegated wallet"]
 
-    data = buy_answer("approval-risk", walletAddress=delegated.address)["data"]
+    answer = buy_answer("approval-risk", walletAddress=delegated.address)
 
+    data = answer["data"]
     assert data["account"] == {
         "kind": "delegated_wallet",
         "delegateAddress": delegated.implementations[0],
     }
-    assert data["warnings"][0].startswith(f"The wallet runs the code of {delegated.implementations[0]}")
+    warning = data["warnings"][0]
+    assert warning.startswith(f"The wallet runs the code of {delegated.implementations[0]}")
+    assert (answer["warnings"][0], data["warnings"].count(warning)) == (warning, 1)
     assert data["approvals"] == []
+
+
+def test_review_of_delegation_is_recommended(world: World, buy_answer: BuyAnswer):
+    delegated = world.proxies["delegated wallet"]
+
+    data = buy_answer("approval-risk", walletAddress=delegated.address)["data"]
+
+    (recommendation,) = data["recommendations"]
+    assert (recommendation["action"], recommendation["mechanism"]) == ("review", "delegation")
+    assert (recommendation["tokenAddress"], recommendation["url"]) == (None, None)
+    assert recommendation["spenderAddress"] == delegated.implementations[0]
 
 
 @pytest.mark.extended

@@ -33,6 +33,7 @@ from centgate.schema import Data
 from centgate.timestamps import format_timestamp
 
 SpenderKind = Literal["contract", "wallet", "unknown"]
+RecommendationMechanism = Literal[ApprovalMechanism, "delegation"]
 
 MAX_APPROVALS = 200
 """Most approvals in a response, the most urgent first."""
@@ -132,15 +133,18 @@ class Approval(Data):
 
 
 class Recommendation(Data):
-    """Recommended action for one approval."""
+    """Recommended action for one approval, or for the wallet's delegation by EIP-7702."""
 
     action: ApprovalAction
-    mechanism: ApprovalMechanism = Field(description="As in `approvals`: where to revoke it.")
-    token_address: str = Field(description="Lower case.")
-    spender_address: str = Field(description="Lower case.")
+    mechanism: RecommendationMechanism = Field(
+        description="As in `approvals`: where to revoke it; `delegation`: it is of the wallet itself."
+    )
+    token_address: str | None = Field(description="Lower case; null for a delegation.")
+    spender_address: str = Field(description="Lower case; for a delegation the contract that it names.")
     reason: str = Field(description="One line: the token and the spender by name where known, and why.")
     url: str | None = Field(
-        description="A page where the wallet's owner can revoke it; null on a development chain."
+        description="A page where the wallet's owner can revoke it; null for a delegation and on a "
+        "development chain."
     )
 
 
@@ -210,7 +214,9 @@ class ApprovalRisk(Data):
     unlimited_count: int = Field(
         description="Number of unlimited approvals found, including those of trusted spenders."
     )
-    recommendations: list[Recommendation] = Field(description="The most urgent first.")
+    recommendations: list[Recommendation] = Field(
+        description="That about a delegation first, then the most urgent."
+    )
     coverage: ApprovalCoverage
     warnings: list[str] = Field(
         description="A delegated wallet first; checks that were not possible, and disagreements between "
@@ -232,18 +238,22 @@ def build_approval_risk(
     listed = [
         (verdict, _build_approval(verdict, live)) for verdict in select_verdicts(verdicts, MAX_APPROVALS)
     ]
+    account = _build_account(live)
     return ApprovalRisk(
         approvals=[approval for _, approval in listed],
         unlimited_count=sum(bool(verdict.evidence.is_unlimited) for verdict in verdicts),
         recommendations=[
-            recommendation
-            for each in listed
-            if (recommendation := _build_recommendation(*each, chain_id, wallet))
+            *_recommend_delegation_review(account),
+            *(
+                recommendation
+                for each in listed
+                if (recommendation := _build_recommendation(*each, chain_id, wallet))
+            ),
         ],
         coverage=_build_coverage(chain_id, history, live, verdicts),
         warnings=[*warnings, *_warn_left_out(verdicts)],
         exposure=_build_exposure(verdicts, is_complete=history.is_complete is True),
-        account=_build_account(live),
+        account=account,
     )
 
 
@@ -356,6 +366,19 @@ def _build_recommendation(
         reason=f"{names}: {action_advice.reason}" if names else action_advice.reason,
         url=page if chain_id in CHAIN_BY_ID else None,
     )
+
+
+def _recommend_delegation_review(account: ApprovalAccount) -> Iterator[Recommendation]:
+    if account.delegate_address:
+        yield Recommendation(
+            action="review",
+            mechanism="delegation",
+            token_address=None,
+            spender_address=account.delegate_address,
+            reason="The wallet runs this contract's code (EIP-7702), which can move all its tokens without "
+            "any approval: keep the delegation only if it is your wallet application's, else revoke it.",
+            url=None,
+        )
 
 
 def _build_coverage(

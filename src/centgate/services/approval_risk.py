@@ -24,7 +24,7 @@ from centgate.answers.approval_risk import (
 )
 from centgate.chains import Address, ChainRequest
 from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
-from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings
+from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings, describe_delegation
 from centgate.crypto.approvals.approval_rules import RULES_VERSION
 from centgate.crypto.approvals.approval_verdict import evaluate_approval, order_valued_first
 from centgate.crypto.approvals.reported import (
@@ -182,6 +182,8 @@ async def approval_risk(
     if not verdicts and not history.is_complete:
         goplus.trace.is_provisional = True
     warnings = [*collect_warnings(history, live, evidence), *goplus.trace.warnings]
+    if delegation := describe_delegation(live):
+        rpc.trace.put_warnings_first([delegation])
     return build_approval_risk(request.chain_id, request.wallet_address, history, live, verdicts, warnings)
 
 

@@ -1045,7 +1045,7 @@ export interface ApprovalRiskData {
   approvals: Array<Approval>;
   /** Number of unlimited approvals found, including those of trusted spenders. */
   unlimitedCount: number;
-  /** The most urgent first. */
+  /** That about a delegation first, then the most urgent. */
   recommendations: Array<Recommendation>;
   coverage: ApprovalCoverage;
   /** A delegated wallet first; checks that were not possible, and disagreements between sources. */
@@ -1182,18 +1182,18 @@ export interface ApprovedToken {
   balance: number | null;
 }
 
-/** Recommended action for one approval. */
+/** Recommended action for one approval, or for the wallet's delegation by EIP-7702. */
 export interface Recommendation {
   action: "revoke" | "review" | (string & {});
-  /** As in `approvals`: where to revoke it. */
-  mechanism: "token" | "permit2" | (string & {});
-  /** Lower case. */
-  tokenAddress: string;
-  /** Lower case. */
+  /** As in `approvals`: where to revoke it; `delegation`: it is of the wallet itself. */
+  mechanism: "token" | "permit2" | "delegation" | (string & {});
+  /** Lower case; null for a delegation. */
+  tokenAddress: string | null;
+  /** Lower case; for a delegation the contract that it names. */
   spenderAddress: string;
   /** One line: the token and the spender by name where known, and why. */
   reason: string;
-  /** A page where the wallet's owner can revoke it; null on a development chain. */
+  /** A page where the wallet's owner can revoke it; null for a delegation and on a development chain. */
   url: string | null;
 }
 

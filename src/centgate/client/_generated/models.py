@@ -1121,7 +1121,7 @@ class ApprovalRiskData(AnswerData):
     unlimited_count: int
     """Number of unlimited approvals found, including those of trusted spenders."""
     recommendations: list[Recommendation]
-    """The most urgent first."""
+    """That about a delegation first, then the most urgent."""
     coverage: ApprovalCoverage
     warnings: list[str]
     """A delegated wallet first; checks that were not possible, and disagreements between sources."""
@@ -1281,19 +1281,19 @@ class ApprovedToken(AnswerData):
 
 
 class Recommendation(AnswerData):
-    """Recommended action for one approval."""
+    """Recommended action for one approval, or for the wallet's delegation by EIP-7702."""
 
     action: Literal["revoke", "review"] | str
-    mechanism: Literal["token", "permit2"] | str
-    """As in `approvals`: where to revoke it."""
-    token_address: str
-    """Lower case."""
+    mechanism: Literal["token", "permit2", "delegation"] | str
+    """As in `approvals`: where to revoke it; `delegation`: it is of the wallet itself."""
+    token_address: str | None
+    """Lower case; None for a delegation."""
     spender_address: str
-    """Lower case."""
+    """Lower case; for a delegation the contract that it names."""
     reason: str
     """One line: the token and the spender by name where known, and why."""
     url: str | None
-    """A page where the wallet's owner can revoke it; None on a development chain."""
+    """A page where the wallet's owner can revoke it; None for a delegation and on a development chain."""
 
 
 class Spender(AnswerData):

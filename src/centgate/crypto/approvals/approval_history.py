@@ -153,13 +153,19 @@ def _warn_delegated(live: OnchainState) -> list[str]:
     """Return a warning if the wallet runs other code, or if that was not read."""
     if live.wallet_code is None:
         return ["Whether the wallet delegates to a contract (EIP-7702) could not be read"]
-    target = delegation_target(live.wallet_code)
+    delegation = describe_delegation(live)
+    return [delegation] if delegation else []
+
+
+def describe_delegation(live: OnchainState) -> str | None:
+    """Return the warning about a wallet that runs other code; None if it does not, or that was not read."""
+    target = delegation_target(live.wallet_code) if live.wallet_code is not None else None
     if target is None:
-        return []
-    return [
+        return None
+    return (
         f"The wallet runs the code of {target} (EIP-7702 delegation), which can move all its tokens without "
         "any approval: check that contract first"
-    ]
+    )
 
 
 def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:
