@@ -76,10 +76,9 @@ async def test_pair_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
 async def test_each_chain_has_its_name(
     chain_id: int, name: str, upstreams: FakeUpstreams, tmp_path: Path
 ) -> None:
-    upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [build_row(chainId=name)])
-    upstreams.set_response(
-        "dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [build_row(chainId=name)]}
-    )
+    row = build_row(chainId=name, url=f"https://dexscreener.com/{name}/{PAIR}")
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [row])
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/{name}/{PAIR}", {"pairs": [row]})
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(chain_id, TOKEN)
@@ -123,6 +122,7 @@ async def test_unknown_pair_is_no_data(body: Any, upstreams: FakeUpstreams, tmp_
     [
         {"pairs": [build_row(chainId="bsc")]},
         {"pairs": [build_row(chainId=None, url=f"https://dexscreener.com/bsc/{PAIR}")]},
+        {"pairs": [build_row(url=f"https://dexscreener.com/bsc/{PAIR}")]},
         None,
     ],
 )
@@ -139,13 +139,13 @@ async def test_foreign_chain_and_bare_null_are_failures(
             await dexscreener.pairs(BASE, TOKEN)
 
 
-async def test_page_of_other_chain_is_not_linked(upstreams: FakeUpstreams, tmp_path: Path) -> None:
-    serve_pairs(upstreams, [build_row(url=f"https://dexscreener.com/bsc/{PAIR}")])
+async def test_row_with_page_of_other_chain_is_left_out(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_pairs(upstreams, [build_row(url=f"https://dexscreener.com/bsc/{PAIR}", fdv=1), build_row()])
 
     async with open_provider(DexScreener, tmp_path, url=upstreams.url_of("dexscreener")) as dexscreener:
         (pair,) = await dexscreener.pairs(BASE, TOKEN)
 
-    assert pair.url == f"https://dexscreener.com/base/{PAIR}"
+    assert pair.fdv_usd != 1
 
 
 async def test_pair_beside_null_pairs_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:

@@ -250,7 +250,7 @@ def test_chains_are_accepted_by_slug_and_id(client: httpx.Client, upstreams: Fak
     token = TOKEN.upper().replace("0X", "0x")
     for name in CHAINS:
         upstreams.set_response(
-            "dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [dexscreener_row(1, chainId=name)]
+            "dexscreener", f"/token-pairs/v1/{name}/{TOKEN}", [dexscreener_row(1, chainId=name, url=None)]
         )
 
     by_slug = [send_paid(client, PATH, {"chain": slug, "tokenAddress": token}) for slug in CHAINS]

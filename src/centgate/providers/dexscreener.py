@@ -81,7 +81,7 @@ class DexScreener(Provider):
     def _parse_rows(self, rows: Sequence[Any], chain_id: int) -> list[Pair]:
         """Parse the rows of this chain; ProviderError if all are of other chains or not one can be parsed."""
         chain = CHAIN_NAMES[chain_id]
-        chain_rows = [row for row in rows if _named_chain(row) in (chain, None)]
+        chain_rows = [row for row in rows if _named_chains(row) <= {chain}]
         if rows and not chain_rows:
             raise self.invalid_response(f"returned pairs of another chain than {chain}")
         pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain_id))]
@@ -169,16 +169,18 @@ def _parse_side(row: Any, which: str) -> PairToken:
     return PairToken(as_pool_id(get_path(token, "address")), as_clean_name(get_path(token, "symbol")))
 
 
-def _named_chain(row: Any) -> Any:
-    """Return the chain that a row names, itself or in the address of its page; None if it names none."""
+def _named_chains(row: Any) -> set[str]:
+    """Return the chains that a row names, itself and in the address of its page.
+
+    Of a row that names two, no one can tell which its figures are of.
+    """
     named, url = get_path(row, "chainId"), get_path(row, "url")
-    page = _PAIR_PAGE.fullmatch(url) if named is None and isinstance(url, str) else None
-    return page["chain"] if page else named
+    page = _PAIR_PAGE.fullmatch(url) if isinstance(url, str) else None
+    return {str(each) for each in (named, page and page["chain"]) if each is not None}
 
 
 def _pair_page(url: Any, chain: str, pair_address: str) -> str:
-    """Return the web page named by the upstream if it is the chain's on its own site, else build its URL."""
-    page = _PAIR_PAGE.fullmatch(url) if isinstance(url, str) else None
-    if page and page["chain"] == chain:
-        return page[0]
+    """Return the web page named by the upstream if it is on its own site, else build its URL."""
+    if isinstance(url, str) and _PAIR_PAGE.fullmatch(url):
+        return url
     return f"https://dexscreener.com/{chain}/{pair_address}"
