@@ -198,6 +198,30 @@ async def test_start_of_index_is_no_creation_date(
 
 
 @pytest.mark.parametrize(
+    ("dex", "version"),
+    [
+        ("uniswap-v2-base", "v2"),
+        ("uniswap_v3", "v3"),
+        ("pancakeswap-v3-ethereum", "v3"),
+        ("uniswap-v4-ethereum", "v4"),
+        ("aerodrome-base", None),
+        ("uniswap-v2-v3", None),
+        ("dexv3swap", None),
+        ("solid-v30", None),
+        (None, None),
+    ],
+)
+def test_version_is_that_of_exchange_id(dex: str | None, version: str | None) -> None:
+    row = build_row()
+    row["relationships"]["dex"] = {"data": {"id": dex}}
+
+    pair = parse_pool(row, BASE, {})
+
+    assert pair
+    assert pair.version == version
+
+
+@pytest.mark.parametrize(
     ("date", "created"),
     [("2022-01-31T23:59:59Z", None), ("2022-02-01T00:00:00Z", datetime(2022, 2, 1, tzinfo=UTC))],
 )
@@ -284,7 +308,7 @@ async def test_saved_pool_is_parsed(upstreams: FakeUpstreams, tmp_path: Path) ->
     async with open_provider(GeckoTerminal, tmp_path, url=upstreams.url_of("geckoterminal")) as geckoterminal:
         pair = await geckoterminal.pair(1, address)
 
-    assert (pair.address, pair.dex) == (address, "uniswap_v3")
+    assert (pair.address, pair.dex, pair.version) == (address, "uniswap_v3", "v3")
     assert (pair.price_usd, pair.quote_price_usd, pair.liquidity_usd) == (2500.5, 1.0005, 1234567.89)
     assert (pair.volume24h_usd, pair.fdv_usd) == (45000.25, 9_000_000_000.5)
     assert (pair.buys24h, pair.sells24h) == (210, 190)

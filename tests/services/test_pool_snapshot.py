@@ -458,8 +458,11 @@ def test_second_source_is_queried_if_first_has_no_data(
     assert body["data"]["priceUsd"] == 0.5
     assert body["data"]["fdvUsd"] is None
     assert body["data"]["pairCreatedAt"] is None
-    missing = "the source gives no pairCreatedAt for this pair"
-    assert body["warnings"] == [NOT_READ, UNLISTED, missing, OF_QUOTE]
+    unused = (
+        "pairCreatedAt is null: GeckoTerminal gives 2021-12-29, which is the day on which the pair was first "
+        "listed there, not that of its creation"
+    )
+    assert body["warnings"] == [NOT_READ, UNLISTED, unused, OF_QUOTE]
 
 
 def test_fallback_answers_if_first_source_is_disabled(

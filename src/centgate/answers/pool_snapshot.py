@@ -158,7 +158,7 @@ def list_snapshot_warnings(
     """Yield the warnings about a snapshot; `trace` tells why a fallback answered."""
     pair, is_base = selected.pair, selected.is_base_priced
     yield from _list_fallback_warnings(pair, trace)
-    yield from _list_missing_fields(snapshot, is_base=is_base)
+    yield from _list_missing_fields(snapshot, pair, is_base=is_base)
     yield from _list_unread_fee(snapshot, confirmation)
     yield from _list_quote_gaps(pair, is_base=is_base)
     yield from _compare_prices(snapshot)
@@ -254,9 +254,20 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
             )
 
 
-def _list_missing_fields(snapshot: PoolSnapshot, *, is_base: bool) -> Iterable[str]:
-    """Yield a warning about missing fields; missing liquidity has its own warning elsewhere."""
-    expected = ["price_usd", "volume24h_usd", "pair_created_at", "txns24h", *(["fdv_usd"] if is_base else [])]
+def _list_missing_fields(snapshot: PoolSnapshot, pair: Pair, *, is_base: bool) -> Iterable[str]:
+    """Yield warnings about missing fields; missing liquidity has its own warning elsewhere."""
+    if pair.indexed_at:
+        yield (
+            f"pairCreatedAt is null: {GeckoTerminal.info.label} gives {pair.indexed_at:%Y-%m-%d}, which is "
+            "the day on which the pair was first listed there, not that of its creation"
+        )
+    expected = [
+        "price_usd",
+        "volume24h_usd",
+        *([] if pair.indexed_at else ["pair_created_at"]),
+        "txns24h",
+        *(["fdv_usd"] if is_base else []),
+    ]
     missing = [to_camel_case(name) for name in expected if getattr(snapshot, name) is None]
     if missing:
         yield f"the source gives no {', '.join(missing)} for this pair"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,6 +36,8 @@ CHAIN_NAMES = {
 """Chain names of the API."""
 INDEXED = datetime(2022, 2, 1, tzinfo=UTC)
 """A pool's date before this is the day of indexing, months after its creation."""
+_VERSIONS = re.compile(r"(?<![^_-])v[234](?![^_-])")
+"""A version between the separators of an exchange's id."""
 _HEADERS = {"Accept": "application/json;version=20230302"}
 _PARAMS = {"include": "base_token,quote_token"}
 
@@ -152,9 +155,12 @@ def parse_pool(row: Any, chain_id: int, symbols: Mapping[str, str | None]) -> Pa
     )
     if not pool_address or not base.address:
         return None
+    dex = as_clean_name(get_path(row, "relationships", "dex", "data", "id"))
+    dated = _parse_date(get_path(attributes, "pool_created_at"))
+    is_indexing = dated is not None and dated < INDEXED
     return Pair(
         address=pool_address,
-        dex=as_clean_name(get_path(row, "relationships", "dex", "data", "id")),
+        dex=dex,
         base=base,
         quote=quote,
         price_usd=as_price(get_path(attributes, "base_token_price_usd")),
@@ -164,14 +170,16 @@ def parse_pool(row: Any, chain_id: int, symbols: Mapping[str, str | None]) -> Pa
         quote_side_usd=None,
         volume24h_usd=as_usd(get_path(attributes, "volume_usd", "h24")),
         fdv_usd=as_price(get_path(attributes, "fdv_usd")),
-        created_at=_parse_creation_time(get_path(attributes, "pool_created_at"), chain_id),
+        created_at=None if is_indexing or not dated else from_chain_seconds(dated.timestamp(), chain_id),
         buys24h=as_count(get_path(attributes, "transactions", "h24", "buys")),
         sells24h=as_count(get_path(attributes, "transactions", "h24", "sells")),
         url=f"https://www.geckoterminal.com/{CHAIN_NAMES[chain_id]}/pools/{pool_address}",
         source="geckoterminal",
         fee_percent=as_amount(get_path(attributes, "pool_fee_percentage")),
+        version=_parse_version(dex),
         market_cap_usd=as_price(get_path(attributes, "market_cap_usd")),
         windows=collect_windows(partial(_parse_window, attributes)),
+        indexed_at=dated if is_indexing else None,
     )
 
 
@@ -190,11 +198,16 @@ def _parse_side(row: Any, which: str, symbols: Mapping[str, str | None]) -> Pair
     return PairToken(as_pool_id(token.rpartition("_")[2]), symbols.get(token))
 
 
-def _parse_creation_time(value: Any, chain_id: int) -> datetime | None:
-    """Parse the creation time of a pool; None if it is the time of indexing."""
+def _parse_version(dex: str | None) -> str | None:
+    """Return the version in the id of an exchange, such as `uniswap_v3`; None unless it names exactly one."""
+    named = _VERSIONS.findall(dex or "")
+    return named[0] if len(named) == 1 else None
+
+
+def _parse_date(value: Any) -> datetime | None:
+    """Parse the date of a pool, which is in UTC unless it says otherwise."""
     try:
-        created_at = datetime.fromisoformat(value)
+        date = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return None
-    created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-    return from_chain_seconds(created_at.timestamp(), chain_id) if created_at >= INDEXED else None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

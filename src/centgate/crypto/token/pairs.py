@@ -82,6 +82,8 @@ class Pair:
     market_cap_usd: float | None = None
     """US dollars for the circulating supply of the base token."""
     windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow], hash=False)
+    indexed_at: datetime | None = None
+    """The source's date of the pair if that is the day of its own indexing; `created_at` is then None."""
 
     def has_token(self, token: str) -> bool:
         """True if a token (lower case) is one of the two."""
