@@ -679,6 +679,14 @@ def test_untrusted_reasons_are_kept_separate(client: httpx.Client, upstreams: Fa
     assert "evil" not in " ".join([*data["warnings"], *(each["explanation"] for each in data["riskFlags"])])
 
 
+def test_both_notes_of_source_are_given(client: httpx.Client, upstreams: FakeUpstreams):
+    Market(upstreams).goplus(note="The owner may pause.", other_potential_risks="Fees can rise.")
+
+    data = buy_report(client)["data"]
+
+    assert data["sourceNote"] == "The owner may pause. | Fees can rise."
+
+
 def test_powers_of_burned_owner_are_false_but_in_evidence(client: httpx.Client, upstreams: FakeUpstreams):
     others = ("owner_change_balance", "selfdestruct")
     powers = dict.fromkeys(("is_mintable", "transfer_pausable", "slippage_modifiable", *others), "1")

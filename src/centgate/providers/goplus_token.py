@@ -59,7 +59,7 @@ def parse_token_security(row: dict[str, Any], *, partial: bool) -> TokenFlags:
         name=as_clean_name(raw.get("token_name")),
         symbol=as_clean_name(raw.get("token_symbol")),
         supply=as_amount(raw.get("total_supply")),
-        note=raw.get("note") or raw.get("other_potential_risks") or None,
+        note=_join_notes(raw.get("note"), raw.get("other_potential_risks")),
         raw=raw,
         unreadable=tuple(dict.fromkeys(fields.unreadable)),
         partial=partial,
@@ -78,6 +78,11 @@ def _scalars(row: dict[str, Any]) -> dict[str, str]:
                 as_text = str(int(scalar)) if isinstance(scalar, bool) else str(scalar)
                 values[f"{key}.{member}" if member else key] = clean_line(as_text, 200) or ""
     return values
+
+
+def _join_notes(*notes: str | None) -> str | None:
+    """Join the source's notes, without repetitions; None if there is none."""
+    return " | ".join(dict.fromkeys(note for note in notes if note)) or None
 
 
 def _read_flag(raw: Mapping[str, str], field: str) -> bool | None:
