@@ -232,8 +232,9 @@ def _buy_listed(
     return buy(client, chain="ethereum", tokenAddress=token)
 
 
-def test_unknown_token_is_no_data(client: httpx.Client, chain: DevChain) -> None:
+def test_unknown_token_is_no_data_of_node(client: httpx.Client, chain: DevChain) -> None:
     response = send_paid(client, PATH, {"chainId": chain.chain_id, "tokenAddress": "0x" + "77" * 20})
 
     assert response.status_code == 404, response.text
     assert response.json()["error"]["code"] == "no_data"
+    assert response.json()["error"]["message"].startswith("the chain's exchanges have no pool of")

@@ -484,6 +484,20 @@ def test_fallback_answers_if_first_source_is_disabled(
     assert upstreams.requests_of("dexscreener") == []
 
 
+def test_failing_node_is_failure_if_no_index_is_asked(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    upstreams.faults["rpc"] = "500"
+    node = {"rpc_8453": ProviderSettings(url=upstreams.url_of("rpc"))}
+    strict = settings.model_copy(update={"resale_permitted_only": True})
+    client = api(configure_providers(strict, node))
+
+    response = send_paid(client, PATH, OF_TOKEN)
+
+    assert (response.status_code, response.json()["error"]["provider"]) == (502, "rpc")
+    assert payment_note(response)["retry"] == "same_payment"
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("of", ["tokenAddress", "pairAddress"])
 def test_first_failure_is_reported_and_payment_stays_redeemable(

@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar
 
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.top_pair import choose_top_pair, describe_choice, describe_price_spread
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, first_concurrent, first_of
 from centgate.lookups.chain_pools import ChainIndex
 from centgate.provider import RequestTrace
@@ -135,8 +135,13 @@ async def _raise_again(error: NoData | ProviderFailure) -> NoReturn:
 async def _find_single_pair(
     source: DexScreener | GeckoTerminal | ChainIndex, chain_id: int, address: str
 ) -> list[Pair]:
-    """Return the pair at an address that was sent as a token. Any error becomes NoData without a source."""
+    """Return the pair at an address that was sent as a token. A failure becomes NoData without a source.
+
+    A source that was not asked knows nothing about the token: that it is left out is no answer.
+    """
     pair = await attempt(source.pair, chain_id, address)
+    if isinstance(pair, ProviderUnconfigured):
+        raise pair
     if not isinstance(pair, Pair):
         raise NoData(pair.message)
     return [pair]
