@@ -29,7 +29,16 @@ def test_table_matches_unicode() -> None:
 
 @pytest.mark.parametrize(
     ("text", "folded"),
-    [("Сlаіm 1O0", "Claim 1O0"), ("ＵＳＤＣ", "USDC"), ("𝐔𝐒𝐃", "USD"), ("Łódź", "Lodz"), ("柴犬", "柴犬")],
+    [
+        ("Сlаіm 1O0", "Claim 1O0"),
+        ("ＵＳＤＣ", "USDC"),
+        ("𝐔𝐒𝐃", "USD"),
+        ("Łódź", "Lodz"),
+        ("柴犬", "柴犬"),
+        ("🆄🆂🅳🆃", "USDT"),
+        ("🅓🅐🅘", "DAI"),
+        ("🇺🇸🇩🇨", "USDC"),
+    ],
 )
 def test_letters_are_folded_to_latin(text: str, folded: str) -> None:
     assert fold_confusables(text) == folded

@@ -457,7 +457,10 @@ def test_transfer_gives_evidence_about_counterparty(
 
 @pytest.mark.parametrize(
     "symbol",
-    ["USDC\u02f3", "U S D C", "U.S.D.C", "U\u200bSDC", "USD\u03f9", "\u144cSDC", "U\u0405\U0001d403C"],
+    [
+        *("USDC\u02f3", "U S D C", "U.S.D.C", "U\u200bSDC", "USD\u03f9", "\u144cSDC", "U\u0405\U0001d403C"),
+        *("🆄🆂🅳🆃", "🆄\ufe0f🆂🅳🆃", "🅴🆃🅷", "🇺🇸DC"),
+    ],
 )
 def test_symbol_that_reads_like_major_imitates_it(symbol: str) -> None:
     assert "imitates_known_symbol" in find_rule_ids(Token("0x" + "5c" * 20, symbol=symbol))

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Final
 
@@ -33,6 +34,14 @@ _SIGNS: Final = {
     "\u20b8": "T",
 }
 """Signs that are drawn as letters of symbols; Unicode has no Latin letter for them."""
+_ENCLOSED_ALPHABETS: Final = (0x1F110, 0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
+"""First code points of alphabets in brackets, squares and circles, and of the letters that make up flags.
+
+Unicode's confusables lack them, and most have no compatibility form.
+"""
+_ENCLOSED: Final = {
+    start + place: letter for start in _ENCLOSED_ALPHABETS for place, letter in enumerate(ascii_uppercase)
+}
 _OWN_SCRIPTS: Final = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 """Scripts that honest words have together with Latin letters, in Unicode's names of characters."""
 _WIDELY_MIXED: Final = ("CYRILLIC", "GREEK")
@@ -59,7 +68,7 @@ def confusable_table() -> Mapping[int, str]:
             forms = (_strip_marks(other.c) for other in others)
             if form := next((form for form in forms if form.isascii() or form in DOTS), None):
                 table[ord(character)] = form
-    return MappingProxyType(table | {ord(sign): letter for sign, letter in _SIGNS.items()})
+    return MappingProxyType(table | _ENCLOSED | {ord(sign): letter for sign, letter in _SIGNS.items()})
 
 
 def fold_confusables(text: str) -> str:
