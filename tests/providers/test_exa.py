@@ -425,7 +425,7 @@ async def test_payment_terms_of_upstream_are_not_forwarded(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("usd", "alarms"), [(0.007, []), (0.01, []), (0.012, [0.012]), ("x", [])])
-async def test_request_above_one_cent_is_logged_for_operator(
+async def test_request_above_listed_prices_is_logged_for_operator(
     usd: Any,
     alarms: list[Any],
     upstreams: FakeUpstreams,
@@ -439,6 +439,7 @@ async def test_request_above_one_cent_is_logged_for_operator(
     configure_logging("error")
 
     assert [log["usd"] for log in logs] == alarms
+    assert all("than its listed prices" in log["event"] and log["max_usd"] == 0.01 for log in logs)
     assert warnings == []
 
 

@@ -27,7 +27,7 @@ from centgate.web.search_results import (
 )
 
 MAX_COST = 0.01
-"""US dollars: no request may cost more."""
+"""US dollars: its listed prices come to less for every request, whatever the services cost here."""
 RESULTS_PER_PRICE = 10
 """Results that one search returns for a single price."""
 
@@ -121,7 +121,10 @@ class Exa(Provider):
         cost = as_amount(get_path(body, "costDollars", "total"))
         if cost is not None and cost > MAX_COST:
             structlog.get_logger().warning(
-                "an upstream charged more than a cent for one request", provider=self.info.name, usd=cost
+                "an upstream charged more for one request than its listed prices",
+                provider=self.info.name,
+                usd=cost,
+                max_usd=MAX_COST,
             )
         return cast(dict[str, Any], body)
 
