@@ -52,7 +52,7 @@ from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/approval-risk"
 WALLET = "0x85f6be9460291e86e0fb49b07d0a83cc5f7206cd"
-USDC = "0x" + "a0" * 20
+USDC = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 DAI = "0x" + "da" * 20
 ROUTER = "0x" + "11" * 20
 VAULT = "0x" + "22" * 20
@@ -510,6 +510,19 @@ def test_revoked_approvals_do_not_prove_absence_of_others(shop: Shop):
     assert data["approvals"] == []
     assert data["coverage"]["note"].endswith(NOT_NONE)
     assert any("but some may exist" in each for each in data["warnings"])
+
+
+@pytest.mark.parametrize("symbol", ["USD\u0421", "🆄🆂🅳🅲", "USDC"])
+def test_imitated_symbol_is_warned_of(shop: Shop, symbol: str):
+    imitation = "0x" + "d7" * 20
+    shop.list_rows(build_row(build_entry()), build_row(build_entry(), token=imitation, token_symbol="X"))
+    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+    shop.node.tokens[imitation] = Token({ROUTER: 5_000_000}, symbol=symbol)
+
+    warnings = shop.buy_data()["warnings"]
+
+    (warning,) = [each for each in warnings if each.startswith("Tokens whose symbol looks like")]
+    assert warning.endswith(f": {imitation}")
 
 
 def test_incomplete_empty_list_has_short_ttl(shop: Shop, monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from pydantic import Field
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import from_unix_seconds
 from centgate.crypto.approvals.approval_evidence import PERMIT2, ApprovalEvidence
-from centgate.crypto.approvals.approval_history import ApprovalHistory, describe_coverage
+from centgate.crypto.approvals.approval_history import ApprovalHistory, choose_symbol, describe_coverage
 from centgate.crypto.approvals.approval_rules import (
     RULES_VERSION,
     ApprovalFindingId,
@@ -24,7 +24,7 @@ from centgate.crypto.approvals.approval_verdict import (
     select_verdicts,
     total_exposure,
 )
-from centgate.crypto.approvals.reported import ApprovalMechanism, ApprovalSource, CurrentToken, OnchainState
+from centgate.crypto.approvals.reported import ApprovalMechanism, ApprovalSource, OnchainState
 from centgate.crypto.contract.account_kinds import AccountKind, classify_code, classify_report
 from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.wallet.wallets import format_base_units
@@ -274,7 +274,7 @@ def _build_account(live: OnchainState) -> ApprovalAccount:
 def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
     evidence = verdict.evidence
     entry = evidence.entry
-    token = _build_token(evidence, live.tokens.get(entry.token.address))
+    token = _build_token(evidence, live)
     return Approval(
         mechanism=entry.mechanism,
         token=token,
@@ -296,11 +296,11 @@ def _build_approval(verdict: ApprovalVerdict, live: OnchainState) -> Approval:
     )
 
 
-def _build_token(evidence: ApprovalEvidence, live_token: CurrentToken | None) -> ApprovedToken:
+def _build_token(evidence: ApprovalEvidence, live: OnchainState) -> ApprovedToken:
     token = evidence.entry.token
     return ApprovedToken(
         address=token.address,
-        symbol=(live_token.symbol if live_token else None) or token.symbol,
+        symbol=choose_symbol(token, live),
         decimals=evidence.decimals,
         balance_base_units=format_base_units(evidence.balance),
         balance=_scale_units(evidence.balance, evidence.decimals),

@@ -13,8 +13,14 @@ from centgate.crypto.approvals.reported import (
     OnchainState,
     ReportedApproval,
     ReportedApprovals,
+    ReportedToken,
 )
 from centgate.crypto.contract.bytecode import delegation_target
+from centgate.crypto.wallet.spam_rules import is_imitation
+from centgate.crypto.wallet.wallets import Token
+
+MAX_NAMED_TOKENS = 5
+"""Most addresses of tokens in one warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,12 @@ def collect_warnings(
         ),
     }
     counts = [f"{text}: {count}" for text, count in count_by_text.items() if count]
-    return [*_warn_delegated(live), *_warn_missing(history, empty=not active), *counts]
+    return [
+        *_warn_delegated(live),
+        *_warn_imitated_symbols(live, active),
+        *_warn_missing(history, empty=not active),
+        *counts,
+    ]
 
 
 def _warn_delegated(live: OnchainState) -> list[str]:
@@ -166,6 +177,31 @@ def describe_delegation(live: OnchainState) -> str | None:
         f"The wallet runs the code of {target} (EIP-7702 delegation), which can move all its tokens without "
         "any approval: check that contract first"
     )
+
+
+def _warn_imitated_symbols(live: OnchainState, active: Sequence[ApprovalEvidence]) -> list[str]:
+    """Return a warning about tokens whose symbols look like those of others."""
+    imitations = dict.fromkeys(
+        each.entry.token.address
+        for each in active
+        if is_imitation(
+            Token(each.entry.token.address, symbol=choose_symbol(each.entry.token, live)), each.chain_id
+        )
+    )
+    if not imitations:
+        return []
+    named = ", ".join([*imitations][:MAX_NAMED_TOKENS])
+    more = f" and {len(imitations) - MAX_NAMED_TOKENS} more" if len(imitations) > MAX_NAMED_TOKENS else ""
+    return [
+        "Tokens whose symbol looks like that of a major token or of a chain's native coin, but which are "
+        f"other contracts: {named}{more}"
+    ]
+
+
+def choose_symbol(token: ReportedToken, live: OnchainState) -> str | None:
+    """Return a token's symbol on the chain, else the source's."""
+    current = live.tokens.get(token.address)
+    return (current.symbol if current else None) or token.symbol
 
 
 def _warn_missing(history: ApprovalHistory, *, empty: bool) -> list[str]:

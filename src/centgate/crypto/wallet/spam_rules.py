@@ -113,6 +113,11 @@ def find_token_suspicions(
     return tuple(Suspicion(rule.id, rule.explanation, clean_line(value)) for rule, value in matches)
 
 
+def is_imitation(token: Token, chain_id: int) -> bool:
+    """True if the symbol looks like that of a major token or a native coin, and the token is another one."""
+    return not _is_genuine(token, chain_id) and _find_imitated_symbol(token) is not None
+
+
 def find_holding_suspicions(
     holding: Holding, chain_id: int, *, has_confident_price: bool = False
 ) -> tuple[Suspicion, ...]:
