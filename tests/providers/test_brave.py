@@ -66,13 +66,31 @@ async def test_results_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> N
     found, warnings = await search(upstreams, tmp_path, body, "rollups", 5)
 
     first = Hit(
-        *(A, "One", "What it is about.", "2026-04-01T08:30:00"),
+        *(A, "One", "What it is about.", "2026-04-01T08:30:00Z"),
         site_name="A site",
         image="https://a.example/1.png",
         language="en",
     )
     assert found == SearchResults((first, Hit(B)), "auto")
     assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("page_age", "published"),
+    [
+        ("2024-03-03T00:00:00", "2024-03-03T00:00:00Z"),
+        ("2024-03-03T10:20:30Z", "2024-03-03T10:20:30Z"),
+        ("2024-03-03T10:20:30+02:00", "2024-03-03T08:20:30Z"),
+        ("2024-03-03", "2024-03-03"),
+        ("yesterday", None),
+    ],
+)
+async def test_publication_time_is_in_utc(
+    upstreams: FakeUpstreams, tmp_path: Path, page_age: str, published: str | None
+) -> None:
+    found, _ = await search(upstreams, tmp_path, search_body(build_row(page_age=page_age)), "rollups", 5)
+
+    assert [hit.published for hit in found.hits] == [published]
 
 
 @pytest.mark.parametrize(

@@ -112,11 +112,17 @@ def _parse_hit(row: Any) -> Hit | None:
         url=url,
         title=_plain_line(get_path(row, "title"), MAX_TITLE_LENGTH),
         description=_plain_line(get_path(row, "description"), MAX_DESCRIPTION_LENGTH),
-        published=parse_date(get_path(row, "page_age")),
+        published=_parse_page_age(get_path(row, "page_age")),
         site_name=parse_line(get_path(row, "profile", "name"), MAX_SITE_NAME_LENGTH),
         image=parse_url(get_path(row, "thumbnail", "src")),
         language=parse_language(get_path(row, "language")),
     )
+
+
+def _parse_page_age(value: Any) -> str | None:
+    """Parse the time of a page; Brave writes no zone, and its times are read as UTC. None if invalid."""
+    date = parse_date(value)
+    return f"{date}Z" if date and "T" in date and not date.endswith("Z") else date
 
 
 def _plain_line(value: Any, length: int) -> str | None:
