@@ -716,6 +716,24 @@ def test_facts_beside_text_stay(tag: str, part: str, facts: list[str]) -> None:
     assert SENTENCES[-1] in text
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "<input><fieldset><legend>Cell size</legend></fieldset>",
+        "<fieldset><fieldset><legend>Cell size</legend></fieldset></fieldset>",
+        "<fieldset><legend>Cell size</legend><label>Small <input type=radio></label></fieldset>",
+    ],
+    ids=["legend", "nested", "fields"],
+)
+def test_table_after_fields_stays(fields: str) -> None:
+    table = "<table><tr><th>Cell<th>Volts<tr><td>AA<td>1.5</table>"
+
+    text = extract_main(f"<main><h1>T</h1>{STORY}{fields}{table}</main>")
+
+    assert "Cell size" in text
+    assert "| AA | 1.5 |" in text
+
+
 def test_prices_before_one_sentence_stay() -> None:
     text = extract_main(f"<main><h1>Pricing</h1><div class=plans>{PLANS}</div><p>{SENTENCES[0]}</p></main>")
 

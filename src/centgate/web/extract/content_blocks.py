@@ -135,7 +135,7 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
     in_references = False
     for at in range(last + 1, len(blocks)):
         block = blocks[at]
-        if block.element.getparent() not in parents and not _is_in_figure(block.element, parents):
+        if block.element.getparent() not in parents and not _is_in_group(block.element, parents):
             break
         if block.element.tag in HEADING_LEVELS:
             in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
@@ -180,10 +180,9 @@ def _find_facts(blocks: list[_ContentBlock], container: Element | None) -> set[i
     }
 
 
-def _is_in_figure(element: Element, parents: set[Element | None]) -> bool:
-    """True for the image or the caption of a figure that stands beside the text."""
-    figure = next(element.iterancestors("figure"), None)
-    return figure is not None and figure.getparent() in parents
+def _is_in_group(element: Element, parents: set[Element | None]) -> bool:
+    """True for a block of a figure or of a group of fields that stands beside the text."""
+    return any(group.getparent() in parents for group in element.iterancestors("figure", "fieldset"))
 
 
 def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
