@@ -412,6 +412,23 @@ async def test_pages_are_read_concurrently_and_fail_separately(site: Site, open_
     assert status == "ok"
 
 
+async def test_unread_pages_tell_response_of_site(site: Site, open_reader: Reader) -> None:
+    redirected = site.set_page("/old", "/gone", status=301)
+    onward = site.set_page("/onward", "<meta http-equiv=refresh content='0;url=http://127.0.0.1:9/'>")
+    urls = [redirected, site.set_page("/no", "", status=403), site.set_page("/empty", ""), onward]
+
+    async with open_reader() as pagereader:
+        pages = await pagereader.page_contents([*urls, "http://127.0.0.1:9/"], 10_000)
+
+    assert [(page.status, page.final_url) for page in pages] == [
+        (404, f"{site.url}/gone"),
+        (403, f"{site.url}/no"),
+        (200, f"{site.url}/empty"),
+        (None, None),
+        (None, None),
+    ]
+
+
 async def test_disabled_reader_is_not_called(site: Site, open_reader: Reader) -> None:
     off = {"pagereader": ProviderSettings(enabled=False)}
 

@@ -482,8 +482,26 @@ def test_unreadable_page_has_error_beside_others(deploy: Deploy, upstreams: Fake
     pages = response.json()["data"]["pages"]
     assert [each["url"] for each in pages] == urls
     assert [each["error"] and each["error"]["reason"] for each in pages] == [None, "not_found", None]
+    assert (pages[1]["status"], pages[1]["finalUrl"]) == (404, urls[1])
     assert response.json()["warnings"] == [f"{urls[1]}: not read: {pages[1]['error']['message']}"]
     assert provider_statuses(response)["pagereader"] == ("primary", "ok")
+
+
+def test_page_that_no_source_reads_has_status_of_site(deploy: Deploy, upstreams: FakeUpstreams) -> None:
+    client = deploy("exa")
+    missing = page_url(upstreams, "missing")
+    page, failed = exa_page(upstreams), {"id": missing, "status": "error", "error": {"tag": "CRAWL_TIMEOUT"}}
+    upstreams.set_response(
+        "exa", "/contents", {**page, "statuses": [*page["statuses"], failed]}, method="POST"
+    )
+
+    response = send_paid(
+        client, SERVICES["neuralweb-contents"].path, {"urls": [page_url(upstreams), missing]}
+    )
+
+    unread = response.json()["data"]["pages"][1]
+    assert "CRAWL_TIMEOUT" in unread["error"]["message"]
+    assert (unread["status"], unread["finalUrl"]) == (404, missing)
 
 
 @pytest.mark.parametrize(("status", "is_kept"), [(500, False), (429, False), (403, True), (404, True)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -56,6 +57,8 @@ _PARSER_ERRORS = (
     AssertionError,
 )
 """Errors that an unusual page may cause in a parser."""
+_RESPONSE: ContextVar[FetchResult | None] = ContextVar("response", default=None)
+"""Latest response of the site of the page that a task reads: a failure to read the page tells it, too."""
 
 
 @dataclass(slots=True)
@@ -148,13 +151,14 @@ class PageReader(Provider):
             async with asyncio.timeout(seconds):
                 return await self._read_page(url, parse_seconds, only_main_content=True)
         except NoData as no_data:
-            return UnreadPage(url, "not_found", no_data.message)
+            unread = UnreadPage(url, "not_found", no_data.message)
         except PageUnread as failure:
-            return UnreadPage(url, failure.reason, failure.message, failure.is_temporary)
+            unread = UnreadPage(url, failure.reason, failure.message, failure.is_temporary)
         except TimeoutError:
-            return UnreadPage(
-                url, "timeout", f"the page at {_host_of(url)} was not read within {seconds:.3g} s"
-            )
+            message = f"the page at {_host_of(url)} was not read within {seconds:.3g} s"
+            unread = UnreadPage(url, "timeout", message)
+        response = _RESPONSE.get()
+        return replace(unread, status=response.status, final_url=response.url) if response else unread
 
     async def _read_page(self, url: str, seconds: float, *, only_main_content: bool) -> WebPage:
         """Read one page, with at most so many seconds for each time that it is parsed."""
@@ -206,6 +210,7 @@ class PageReader(Provider):
         self, url: str, *, max_redirects: int = MAX_REDIRECTS, validators: Validators | None = None
     ) -> FetchResult:
         fetcher, seconds = self._server_resources.fetcher, self.remaining_seconds * FETCH_SHARE
+        _RESPONSE.set(None)
         try:
             await self._check_robots(url)
             fetched = await fetcher.fetch(
@@ -218,6 +223,7 @@ class PageReader(Provider):
             )
         except FetchFailed as failure:
             raise self._page_error(failure.reason, f"the page could not be read: {failure.message}") from None
+        _RESPONSE.set(fetched)
         is_unchanged = validators is not None and fetched.status == NOT_MODIFIED
         if not is_unchanged and (error := self._status_error(fetched)):
             raise error
@@ -302,6 +308,7 @@ class PageReader(Provider):
             return fetched, replace(reading, warnings=warnings)
         rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
         rendered = replace(rendered, content_type="text/html; charset=utf-8")
+        _RESPONSE.set(rendered)
         told = await extract(rendered)
         return rendered, replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -185,7 +186,10 @@ def _has_answered(provider: Provider) -> bool:
 async def _retry_unread(
     pages: list[WebPage | UnreadPage], pagereader: PageReader
 ) -> list[WebPage | UnreadPage]:
-    """Retry the pages that could not be read with the built-in reader."""
+    """Retry the pages that could not be read with the built-in reader.
+
+    If that cannot read one either, the first failure stays, with the response that the built-in reader got.
+    """
     missing = [page.url for page in pages if isinstance(page, UnreadPage)]
     results = await attempt(pagereader.page_contents, missing, READ_CHARACTERS) if missing else []
     if not isinstance(results, list):
@@ -196,7 +200,15 @@ async def _retry_unread(
             f"a fallback source was used: {pagereader.info.label} read {len(read)} of the {len(missing)} "
             f"pages that {Exa.info.label} could not read"
         )
-    return [read.get(page.url, page) for page in pages]
+    unread = {page.url: page for page in results if isinstance(page, UnreadPage)}
+    return [read.get(page.url) or _with_response(page, unread.get(page.url)) for page in pages]
+
+
+def _with_response(page: WebPage | UnreadPage, retried: UnreadPage | None) -> WebPage | UnreadPage:
+    """Return a page that was not read with the response that another reader got instead of it."""
+    if retried is None or not isinstance(page, UnreadPage):
+        return page
+    return replace(page, status=retried.status, final_url=retried.final_url)
 
 
 def _no_page_read(unread: list[UnreadPage], provider: Provider) -> PageUnread:
@@ -226,8 +238,13 @@ def _list_warnings(page: WebPage | UnreadPage, part: PagePart | UnreadPage, offs
         yield missing
 
 
+def _build_empty_page(unread: UnreadPage) -> WebPage:
+    """Return a page without text, of which only the site's response is known."""
+    return WebPage(unread.url, markdown="", length=0, status=unread.status, final_url=unread.final_url)
+
+
 def _build_contents(page: WebPage | UnreadPage, part: PagePart | UnreadPage) -> PageContents:
-    read = page if isinstance(page, WebPage) else WebPage(page.url, markdown="", length=0)
+    read = page if isinstance(page, WebPage) else _build_empty_page(page)
     error = None
     if isinstance(part, UnreadPage):
         error = PageError(reason=part.reason, message=part.message)

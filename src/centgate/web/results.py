@@ -113,6 +113,10 @@ class UnreadPage:
     """The reason as a sentence."""
     is_temporary: bool = False
     """True if the reason may be gone soon although it is another one."""
+    status: int | None = None
+    """HTTP status of the site's response; None without one."""
+    final_url: str | None = None
+    """URL of that response, after redirects."""
 
     @property
     def may_be_read_soon(self) -> bool:
