@@ -323,6 +323,7 @@ async def test_missing_page_is_no_data(site: Site, open_reader: Reader, status: 
             "no text without its scripts",
         ),
         (200, "text/html", "", "failed", "has no text"),
+        (200, "text/html", "<img src=/1.png alt=''><img src=/2.png>", "failed", "has no text"),
         (
             200,
             "text/html",

@@ -679,6 +679,42 @@ def test_page_without_text_is_empty(body: str) -> None:
     assert extract_page(body.encode(), "text/html", URL, only_main_content=True).markdown in ("", "\\<")
 
 
+@pytest.mark.parametrize("only_main", [True, False])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div><img src=/1.png alt=''><img src=/2.png></div>",
+        "<a href=/x><img src=/1.png alt=''></a>",
+        "<table><tr><td><img src=/1.png><td><img src=/2.png></table><hr>",
+        "<ul><li><img src=/1.png alt=' '></ul><p>&nbsp;&#8203;</p>",
+        "<img src=/1.png><canvas>drawn</canvas><img src=/2.png width=1 alt=counter>",
+    ],
+    ids=["pictures", "link", "table", "list", "pixel"],
+)
+def test_page_of_pictures_without_text_is_empty(body: str, *, only_main: bool) -> None:
+    assert extract_page(body.encode(), "text/html", URL, only_main_content=only_main).markdown == ""
+
+
+@pytest.mark.parametrize("only_main", [True, False])
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<img src=/1.png alt='A bridge'>", "![A bridge]"),
+        ("<img src=/1.png title='A bridge'>", "![A bridge]"),
+        ("<figure><img src=/1.png><figcaption>A bridge</figcaption></figure>", "A bridge"),
+        ("<svg><path/></svg>A bridge<img src=/1.png>", "A bridge"),
+        ("<table><tr><td>A<td><img src=/1.png></table>", "| A |"),
+        ("<pre><code>x = 1</code></pre><img src=/1.png>", "x = 1"),
+    ],
+    ids=["alt", "title", "caption", "tail", "table", "code"],
+)
+def test_page_of_pictures_with_text_is_read(body: str, text: str, *, only_main: bool) -> None:
+    markdown = extract_page(body.encode(), "text/html", URL, only_main_content=only_main).markdown
+
+    assert text in markdown
+    assert "/1.png)" in markdown
+
+
 def test_page_without_body_element_is_read() -> None:
     assert (
         extract_page(b"just <b>text</b>", "text/html", URL, only_main_content=True).markdown

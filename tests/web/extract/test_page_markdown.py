@@ -233,7 +233,7 @@ def test_preserved_line_feeds_are_kept(body: str, expected: str) -> None:
         ("see<a href=/a> this </a>now", "see [this](https://example.org/a) now"),
         ("<a href=/a><h3>Title</h3><p>Text</p></a>", "### [Title](https://example.org/a)\n\nText"),
         ("<img src=i.png alt='An image'>", "![An image](https://example.org/docs/i.png)"),
-        ("<img src=/p/chart.png>", "![chart.png](https://example.org/p/chart.png)"),
+        ("Sales<img src=/p/chart.png>", "Sales![chart.png](https://example.org/p/chart.png)"),
         (
             "<img src='data:image/png;base64,xx' data-src='/lazy.png' alt=l>",
             "![l](https://example.org/lazy.png)",

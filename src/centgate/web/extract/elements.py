@@ -8,6 +8,7 @@ from typing import Literal
 
 from lxml import etree
 
+from centgate.sanitize import strip_invisible
 from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
 
 
@@ -57,6 +58,29 @@ def extract_text(element: Element) -> str:
         is_skipped = each in skipped and (event == "start" or each.getparent() in skipped)
         parts.append("" if is_skipped else text or "")
     return "".join(parts)
+
+
+def has_readable_text(element: Element) -> bool:
+    """True if an element has visible text, or a picture with a text by its author."""
+    walk = etree.iterwalk(element, events=("start", "end"))
+    for event, each in walk:
+        if event == "end":
+            text = each.tail if each is not element else None
+        elif each.tag in NON_TEXT_TAGS:
+            text = None
+            walk.skip_subtree()
+        elif each.tag == "img":
+            text = None if is_tracking_pixel(each) else each.get("alt") or each.get("title")
+        else:
+            text = each.text
+        if text and strip_invisible(text).strip():
+            return True
+    return False
+
+
+def is_tracking_pixel(image: Element) -> bool:
+    """True for a picture that is too small to be seen."""
+    return any((image.get(side) or "").strip() in ("0", "1", "2", "1px") for side in ("width", "height"))
 
 
 def has_blocks(element: Element) -> bool:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from centgate.web.extract.boilerplate import drop_consent_banners, drop_tagged_boilerplate
 from centgate.web.extract.code_blocks import mark_code_lines
 from centgate.web.extract.dom import Element, find_body, parse_html
-from centgate.web.extract.elements import extract_text, show_controls, show_drawings, show_line_breaks
+from centgate.web.extract.elements import (
+    extract_text,
+    has_readable_text,
+    show_controls,
+    show_drawings,
+    show_line_breaks,
+)
 from centgate.web.extract.formulas import show_tex_scripts
 from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.interstitials import has_empty_app_root, has_scripts, is_placeholder
@@ -103,7 +109,12 @@ def read_body(page: HtmlPage, *, only_main_content: bool) -> Reading:
     """Read all that a page shows; if that is nothing, what it hides."""
     mark_code_lines(page.body)
     show_controls(page.body, only_main_content=only_main_content)
-    return _replace_empty(Reading(render_markdown(page.body, page.base)), page)
+    return _replace_empty(Reading(_render_text(page.body, page.base)), page)
+
+
+def _render_text(element: Element, base: str) -> str:
+    """Render an element as Markdown; empty without text, whatever the names of its picture files."""
+    return render_markdown(element, base) if has_readable_text(element) else ""
 
 
 def _replace_empty(reading: Reading, page: HtmlPage) -> Reading:
@@ -159,7 +170,7 @@ def _convert_main_content(page: HtmlPage) -> Reading:
     is_partial = main.share < MIN_STATED_SHARE or main.container_share < MIN_CONTAINER_SHARE
     if is_partial and main.visible >= MIN_MAIN_CONTENT:
         warnings += (_SHARE_WARNING.format(max(1, round(main.share * 100))),)
-    return Reading(render_markdown(main.element, page.base), warnings)
+    return Reading(_render_text(main.element, page.base), warnings)
 
 
 def _convert_whole_page(page: HtmlPage) -> Reading:
@@ -171,13 +182,13 @@ def _convert_whole_page(page: HtmlPage) -> Reading:
     show_drawings(find_body(root))
     mark_code_lines(find_body(root))
     show_controls(find_body(root), only_main_content=False)
-    return Reading(render_markdown(find_body(root), page.base), (_WHOLE_PAGE_WARNING,))
+    return Reading(_render_text(find_body(root), page.base), (_WHOLE_PAGE_WARNING,))
 
 
 def _convert_hidden_text(page: HtmlPage) -> Reading:
     """Convert a page that shows nothing, including its hidden elements."""
     root = _parse_page(page.text)
-    markdown = render_markdown(find_body(root), page.base) if root is not None else ""
+    markdown = _render_text(find_body(root), page.base) if root is not None else ""
     if root is None or not markdown:
         return Reading("")
     return Reading(markdown, (_SCRIPT_TEXT_WARNING if has_scripts(root) else _HIDDEN_TEXT_WARNING,))

@@ -10,7 +10,14 @@ from urllib.parse import unquote, urlsplit
 from centgate.sanitize import strip_invisible
 from centgate.web.extract.code_blocks import extract_code
 from centgate.web.extract.dom import Element
-from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS, MAX_DEPTH, NON_TEXT_TAGS, extract_text
+from centgate.web.extract.elements import (
+    BLOCK_TAGS,
+    HEADING_LEVELS,
+    MAX_DEPTH,
+    NON_TEXT_TAGS,
+    extract_text,
+    is_tracking_pixel,
+)
 from centgate.web.extract.formulas import read_formula
 from centgate.web.extract.links import resolve_link
 from centgate.web.extract.markdown_syntax import BACKTICKS
@@ -104,7 +111,7 @@ class InlineRenderer:
 
     def _render_image(self, element: Element) -> str:
         address = next((url for each in _image_urls(element) if (url := self.resolve_url(each))), None)
-        if address is None or not address.startswith("http") or _is_tracking_pixel(element):
+        if address is None or not address.startswith("http") or is_tracking_pixel(element):
             return ""
         alt = normalize_spaces(escape_text(element.get("alt") or element.get("title"))).replace("\n", " ")
         alt = alt or PurePosixPath(unquote(urlsplit(address).path)).name or "image"
@@ -163,7 +170,3 @@ def _image_urls(image: Element) -> Iterator[str]:
     for name in ("srcset", "data-srcset"):
         if value := (image.get(name) or "").split(",")[0].split():
             yield value[0]
-
-
-def _is_tracking_pixel(image: Element) -> bool:
-    return any((image.get(side) or "").strip() in ("0", "1", "2", "1px") for side in ("width", "height"))
