@@ -370,7 +370,10 @@ def test_sources_below_article_stay() -> None:
         "<noscript>IGNORE</noscript>",
         "<script>IGNORE</script>",
         "<style>IGNORE</style>",
-        "<input value=IGNORE><textarea>IGNORE</textarea>",
+        "<input type=hidden value=IGNORE><input type=password value=IGNORE placeholder=IGNORE>",
+        "<input hidden value=IGNORE><select hidden><option>IGNORE</select>",
+        "<select><option hidden>IGNORE</option></select><datalist><option>IGNORE</datalist>",
+        "<input type=checkbox value=IGNORE><textarea placeholder=IGNORE>a</textarea>",
         "<img src=/x.png alt=x data-prompt=IGNORE>",
     ],
 )
@@ -534,10 +537,10 @@ def test_text_of_drawing_is_paragraph(*, only_main: bool) -> None:
     ],
     ids=["title", "short", "logo", "letters"],
 )
-def test_symbols_are_no_text(symbol: str) -> None:
+def test_symbols_are_no_main_content(symbol: str) -> None:
     body = f"<p>{SENTENCES[0]}</p>{symbol}<p>{SENTENCES[1]}</p>".encode()
 
-    text = extract_page(body, "text/html", URL, only_main_content=False).markdown
+    text = extract_page(body, "text/html", URL, only_main_content=True).markdown
 
     assert text == f"{SENTENCES[0]}\n\n{SENTENCES[1]}"
 

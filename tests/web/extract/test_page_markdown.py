@@ -99,7 +99,7 @@ def convert_body(body: str) -> str:
         ("<p>&lt;<span>b</span>&gt; &lt;&#8203;i&gt;", "\\<b> \\<i>"),
         ("<custom-box><p>in</p></custom-box>", "in"),
         ("<div>loose <div>block</div> tail</div>", "loose\n\nblock\n\ntail"),
-        ("<noscript>no</noscript><template>no</template><svg><text>no</text></svg><p>yes", "yes"),
+        ("<noscript>no</noscript><template>no</template><svg><title>no</title></svg><p>yes", "yes"),
         ("<h2><a href='#s'>Section</a><a class=headerlink href='#s'>\xb6</a></h2>", "## Section"),
     ],
 )

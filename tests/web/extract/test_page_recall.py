@@ -403,6 +403,36 @@ def test_whole_page_has_all_visible_text(part: str) -> None:
     assert part in extract_text(WHOLE, only_main_content=False).markdown
 
 
+OPTIONS = "".join(f"<option>Country {number}</option>" for number in range(60))
+
+
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [
+        ("<label>Size<select><option>Small<option selected>Large</select></label>", "Size Small, Large"),
+        ("<select><optgroup label=x><option label=Red>r<option value=''></optgroup></select>", "Red"),
+        (f"<select>{OPTIONS}</select>", "Country 48, Country 49 and 10 more"),
+        ("<textarea>A note</textarea>", "A note"),
+        ("<textarea>One line\n  another &lt;b></textarea>", "```\nOne line\n  another <b>\n```"),
+        ("<textarea placeholder='Your words'></textarea>", "Your words"),
+        ("Find<input value=bridges>now", "Find bridges now"),
+        ("<input type=email placeholder='you@a.example'>", "you@a.example"),
+        ("<input type=unknown value='Some text' placeholder=no>", "Some text"),
+        ("Go<input type=submit value=Send><input type=reset value=Clear>", "Go Send Clear"),
+        ("<svg><text>new</text></svg>", "new"),
+        ("<a href=/x><svg><text>The Paper</text></svg></a>", "[The Paper](https://example.org/x)"),
+    ],
+)
+def test_whole_page_has_texts_of_fields_and_symbols(field: str, shown: str) -> None:
+    body = f"<p>{PARAGRAPHS[0]}</p><div>{field}</div><p>{PARAGRAPHS[1]}</p>"
+
+    whole = extract_text(body, only_main_content=False).markdown
+    main = extract_text(f"<main>{body}</main>").markdown
+
+    assert whole.split("\n\n")[1].endswith(shown)
+    assert shown not in main
+
+
 def test_questions_in_buttons_become_headings() -> None:
     questions = "".join(
         f"<h3><button>Question {n}?</button></h3><div><p>{each}</p></div>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Literal
 
@@ -109,11 +110,12 @@ def show_controls(body: Element, *, only_main_content: bool) -> None:
             element.text, element.tag = element.get("value"), "span"
 
 
-def show_drawings(body: Element) -> None:
-    """Turn drawings with text, such as charts, into captions of it, and empty all others.
+def show_drawings(body: Element) -> dict[Element, str]:
+    """Turn drawings with text, such as charts, into captions of it; empty all others and return their texts.
 
-    Browsers show the title of a drawing only beside a pointer. Symbols in links and buttons are no text.
+    Browsers show the title of a drawing only beside a pointer. Symbols in links and buttons are no captions.
     """
+    symbols: dict[Element, str] = {}
     walk = etree.iterwalk(body, events=("start",), tag="svg")
     drawings: list[Element] = []
     for _, drawing in walk:
@@ -128,6 +130,16 @@ def show_drawings(body: Element) -> None:
         if not is_symbol and length >= max(MIN_DRAWN_TEXT, MIN_DRAWN_WORD * len(texts)):
             drawing.tag, drawing.text = "figcaption", ", ".join(texts)
             drawing.attrib.clear()
+        elif texts:
+            symbols[drawing] = ", ".join(texts)
+    return symbols
+
+
+def show_symbols(symbols: Mapping[Element, str]) -> None:
+    """Turn drawings that are no captions into words of their line."""
+    for drawing, text in symbols.items():
+        drawing.tag, drawing.text = "span", f" {text} "
+        drawing.attrib.clear()
 
 
 def _read_drawn_texts(drawing: Element) -> list[str]:

@@ -124,7 +124,7 @@ def _extract_text(
 def _extract_html(
     text: str, url: str, warnings: tuple[str, ...], *, only_main_content: bool
 ) -> ExtractedPage:
-    page = parse_visible(text, url)
+    page = parse_visible(text, url, only_main_content=only_main_content)
     if page is None:
         return ExtractedPage("html", "", warnings=warnings)
     if is_interstitial(text.encode(), page.metadata.title, page.visible):

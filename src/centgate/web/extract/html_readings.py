@@ -14,7 +14,9 @@ from centgate.web.extract.elements import (
     show_controls,
     show_drawings,
     show_line_breaks,
+    show_symbols,
 )
+from centgate.web.extract.form_fields import show_form_fields
 from centgate.web.extract.formulas import show_tex_scripts
 from centgate.web.extract.hidden import drop_hidden
 from centgate.web.extract.interstitials import has_empty_app_root, has_scripts, is_placeholder
@@ -72,16 +74,21 @@ class Reading:
     warnings: tuple[str, ...] = ()
 
 
-def parse_visible(text: str, url: str) -> HtmlPage | None:
-    """Parse a page and drop its hidden elements; None if nothing is left of it."""
+def parse_visible(text: str, url: str, *, only_main_content: bool) -> HtmlPage | None:
+    """Parse a page and drop its hidden elements; None if nothing is left of it.
+
+    Words of symbols are shown beside the main content only, and never count as visible text.
+    """
     root = _parse_page(text)
     if root is None:
         return None
     base = find_base_url(root, url)
     metadata = extract_metadata(root, base)
     drop_hidden(root)
-    show_drawings(find_body(root))
+    symbols = show_drawings(find_body(root))
     visible = " ".join(extract_text(find_body(root)).split())
+    if not only_main_content:
+        show_symbols(symbols)
     return HtmlPage(text, root, base, metadata, visible)
 
 
@@ -108,6 +115,8 @@ def read_main_content(page: HtmlPage) -> Reading:
 def read_body(page: HtmlPage, *, only_main_content: bool) -> Reading:
     """Read all that a page shows; if that is nothing, what it hides."""
     mark_code_lines(page.body)
+    if not only_main_content:
+        show_form_fields(page.body)
     show_controls(page.body, only_main_content=only_main_content)
     return _replace_empty(Reading(_render_text(page.body, page.base)), page)
 
