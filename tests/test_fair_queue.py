@@ -169,6 +169,119 @@ async def test_estimated_wait_is_that_of_tasks_ahead():
     assert new == pytest.approx(2, rel=0.01)
 
 
+async def test_admitted_job_counts_before_its_first_task():
+    queue = ScriptedQueue(1)
+    await queue.use(("payer:other",), 1.5)
+
+    with queue.queue.admit_job(LIGHT), queue.queue.admit_job(LIGHT):
+        admitted = queue.queue.estimate_wait(LIGHT)
+
+    assert admitted == pytest.approx(3)
+    assert queue.queue.estimate_wait(LIGHT) == 0
+
+
+async def test_running_task_raises_estimate():
+    queue = ScriptedQueue(1)
+    await queue.begin("running", LIGHT)
+    await queue.begin("waiting", LIGHT)
+    at_start = queue.queue.estimate_wait(LIGHT)
+
+    queue.clock.now += 2
+
+    assert at_start < 0.5
+    assert queue.queue.estimate_wait(LIGHT) == pytest.approx(2 + 4)
+
+
+async def test_announced_duration_raises_estimate():
+    queue = ScriptedQueue(1)
+
+    with queue.queue.admit_job(LIGHT) as job, job.announce(3), queue.queue.admit_job(LIGHT):
+        assert queue.queue.estimate_wait(LIGHT) == pytest.approx(6)
+
+
+async def test_tasks_of_one_job_count_together():
+    queue = ScriptedQueue(1)
+    for _ in range(3):
+        with queue.queue.admit_job(LIGHT) as job:
+            for seconds in (0.1, 2.0, 0.4):
+                async with queue.queue.wait_turn(LIGHT, job):
+                    queue.clock.now += seconds
+
+    with queue.queue.admit_job(LIGHT):
+        assert queue.queue.estimate_wait(LIGHT) == pytest.approx(2.5)
+
+
+async def test_light_user_beside_heavy_ones_waits_little():
+    queue = ScriptedQueue(2)
+    await queue.use(LIGHT, 0.05)
+    heavy_users = [(f"payer:{number}", f"site:{number}") for number in range(3)]
+    for user in heavy_users:
+        await queue.use(user, HEAVY_SECONDS * 2)
+    for number in range(9):
+        await queue.begin(f"heavy {number}", heavy_users[number % 3])
+    queue.clock.now += 3
+
+    with queue.queue.admit_job(LIGHT), queue.queue.admit_job(LIGHT):
+        assert queue.queue.estimate_wait(LIGHT) < 0.2
+    assert queue.queue.estimate_wait(heavy_users[0]) > 12
+
+
+@dataclass
+class Burst:
+    """Requests that arrive at a fresh queue faster than their pages are parsed."""
+
+    fetch_seconds: float
+    parse_seconds: float
+    queue: ScriptedQueue = field(default_factory=lambda: ScriptedQueue(2))
+    durations: list[float] = field(default_factory=list[float])
+    """Time of each admitted request from its admission to its end."""
+
+    async def send(self, requests: int, *, payers: int, interval: float, max_wait: float) -> None:
+        tasks: list[asyncio.Task[None]] = []
+        for number in range(requests):
+            keys = (f"payer:{number % payers}",)
+            if self.queue.queue.estimate_wait(keys) <= max_wait:
+                tasks.append(asyncio.create_task(self._process(keys)))
+            await self._advance(interval)
+        while not all(task.done() for task in tasks):
+            await self._advance(0.1)
+
+    async def _process(self, keys: Sequence[str]) -> None:
+        start = self.queue.clock.now
+        with self.queue.queue.admit_job(keys) as job:
+            await self._sleep(self.fetch_seconds)
+            async with self.queue.queue.wait_turn((*keys, f"site:{start}"), job):
+                await self._sleep(self.parse_seconds)
+        self.durations.append(self.queue.clock.now - start)
+
+    async def _sleep(self, seconds: float) -> None:
+        end = self.queue.clock.now + seconds
+        while self.queue.clock.now < end:  # noqa: ASYNC110 - only the test advances the clock
+            await asyncio.sleep(0)
+
+    async def _advance(self, seconds: float) -> None:
+        self.queue.clock.now += seconds
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_admitted_requests_of_burst_end_in_time():
+    burst = Burst(fetch_seconds=0.5, parse_seconds=2)
+
+    await burst.send(45, payers=3, interval=0.12, max_wait=4.5)
+
+    assert 5 <= len(burst.durations) < 15
+    assert sum(seconds > 15 for seconds in burst.durations) <= 2
+
+
+async def test_concurrent_small_requests_are_all_admitted():
+    burst = Burst(fetch_seconds=1, parse_seconds=0.05)
+
+    await burst.send(40, payers=4, interval=0.01, max_wait=4.5)
+
+    assert len(burst.durations) == 40
+
+
 async def test_number_of_keys_is_limited():
     queue = ScriptedQueue(1)
     for number in range(MAX_KEYS + 10):

@@ -2,16 +2,20 @@
 
 Work is charged to the keys that it is done for, such as the buyer and the site of a page. One that sends
 heavy work keeps nobody else waiting: its next task comes after theirs, and it never takes the last slot.
+
+The wait is estimated from jobs: a job is an admitted request, with all tasks that it has run, runs, or is
+expected to run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import time
-from collections import Counter, OrderedDict
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 
 HALF_LIFE = 60.0
 """Seconds after which half of a usage is forgotten."""
@@ -19,16 +23,73 @@ HEAVY_SECONDS = 2.0
 """Usage from which a key counts as heavy."""
 MAX_KEYS = 10_000
 """Keys of which the usage is kept, the last used ones."""
-FIRST_ESTIMATE = 0.2
-"""Seconds that a task is thought to take before any was measured."""
+FIRST_ESTIMATE = 0.1
+"""Seconds that a task or job is thought to take before any was measured."""
 _SMOOTHING = 0.2
-"""Share of the latest task in the mean duration."""
+"""Share of the latest task or job in the mean duration."""
+_RUNNING_FACTOR = 2
+"""Expected duration of a running task, as a multiple of the time that it has run for."""
+
+
+@dataclass(slots=True)
+class _Mean:
+    """Mean of recent durations."""
+
+    seconds: float = FIRST_ESTIMATE
+    count: int = 0
+
+    def add(self, seconds: float) -> None:
+        self.count += 1
+        self.seconds += max(_SMOOTHING, 1 / self.count) * (seconds - self.seconds)
 
 
 @dataclass(slots=True)
 class _Usage:
     seconds: float
     time: float
+    job_mean: _Mean = field(default_factory=_Mean)
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """Tasks of one request, from its admission to its end."""
+
+    keys: Sequence[str]
+    charged_seconds: float = 0.0
+    """Duration of its tasks that have ended."""
+    starts: list[float] = field(default_factory=list[float])
+    """Times at which its running tasks started."""
+    announced: list[float] = field(default_factory=list[float])
+    """Durations that its tasks which wait or run are expected to have by their input."""
+
+    @contextmanager
+    def announce(self, seconds: float) -> Generator[None]:
+        """Expect a task to take this long, from before its turn until the end of the block."""
+        self.announced.append(seconds)
+        try:
+            yield
+        finally:
+            self.announced.remove(seconds)
+
+    def estimate_tasks(self, now: float) -> float:
+        """Return the expected duration of its tasks that wait or run, by their input and the time so far."""
+        return max(sum(self.announced), _RUNNING_FACTOR * self.measure_running(now))
+
+    def measure_running(self, now: float) -> float:
+        """Return the time that its running tasks have run for."""
+        return sum(now - start for start in self.starts)
+
+
+@dataclass(slots=True)
+class _Demand:
+    """Time in slots that a job is expected to use."""
+
+    keys: Sequence[str]
+    is_running: bool
+    remaining: float
+    """Seconds from now on."""
+    uncharged: float
+    """Seconds that are not in the usage of its keys, with those that its running tasks have run for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,27 +108,101 @@ class FairQueue:
         self._usages: OrderedDict[str, _Usage] = OrderedDict()
         self._started: list[Sequence[str]] = []
         self._mean_seconds = FIRST_ESTIMATE
+        self._jobs: dict[Job, None] = {}
+        self._job_mean = _Mean()
+
+    @contextmanager
+    def admit_job(self, keys: Sequence[str]) -> Generator[Job]:
+        """Count a job in the estimates until the end of the block, also before its first task."""
+        job = Job(keys)
+        self._jobs[job] = None
+        try:
+            yield job
+        finally:
+            del self._jobs[job]
+            if job.charged_seconds:
+                self._record_job(job)
 
     @asynccontextmanager
-    async def wait_turn(self, keys: Sequence[str]) -> AsyncGenerator[None]:
-        """Hold a slot, and charge the time to the keys."""
-        await self._acquire(keys)
-        start = self._clock()
-        try:
-            yield
-        finally:
-            self._charge(keys, self._clock() - start)
-            self._release(keys)
+    async def wait_turn(self, keys: Sequence[str], job: Job | None = None) -> AsyncGenerator[None]:
+        """Hold a slot, and charge the time to the keys; without a job, the task is one of its own."""
+        with nullcontext(job) if job and job in self._jobs else self.admit_job(keys) as own_job:
+            own_job.keys = tuple(dict.fromkeys((*own_job.keys, *keys)))
+            await self._acquire(keys)
+            start = self._clock()
+            own_job.starts.append(start)
+            try:
+                yield
+            finally:
+                seconds = self._clock() - start
+                own_job.starts.remove(start)
+                own_job.charged_seconds += seconds
+                self._charge(keys, seconds)
+                self._release(keys)
 
     def estimate_wait(self, keys: Sequence[str]) -> float:
-        """Return the seconds that a task for these keys would wait, by the mean of recent tasks."""
-        if not self._waiting and self._has_slot(keys):
+        """Return the seconds that a new job for these keys would wait for its first slot.
+
+        Jobs come before it by the usage that their keys will have then, as tasks do. A job is expected to
+        take as long as recent ones for its keys, or as all if there are none and its input is not known yet.
+        """
+        if not self._jobs:
             return 0.0
-        position = _count_most_frequent(keys, [waiter.keys for waiter in self._waiting])
-        own_usage = self._expect_usage(keys, position)
-        ahead = sum(usage <= own_usage for usage, _ in self._rank_waiting())
-        slots = max(1, self._slots - 1) if self._is_heavy(keys) else self._slots
-        return (ahead + 1) * self._mean_seconds / slots
+        demands = self._list_demands()
+        usage = self._usage_of(keys) + max(
+            (sum(each.uncharged for each in demands if key in each.keys) for key in keys), default=0.0
+        )
+        slots = max(1, self._slots - 1) if usage >= HEAVY_SECONDS else self._slots
+        running = sorted((each.remaining for each in demands if each.is_running), reverse=True)[:slots]
+        ends = running + [0.0] * (slots - len(running))
+        heapq.heapify(ends)
+        for demand in self._select_before(usage, demands):
+            heapq.heapreplace(ends, ends[0] + demand.remaining)
+        return ends[0]
+
+    def _list_demands(self) -> list[_Demand]:
+        """Return what each job is expected to use, in the order of their admission."""
+        now = self._clock()
+        mean_of_all, means = self._adjust_means(now)
+        demands: list[_Demand] = []
+        for job in self._jobs:
+            known = [means[key].seconds for key in job.keys if key in means]
+            unknown = FIRST_ESTIMATE if job.announced else mean_of_all.seconds
+            by_mean = max(known, default=unknown) - job.charged_seconds
+            uncharged = max(by_mean, job.estimate_tasks(now))
+            remaining = max(0.0, uncharged - job.measure_running(now))
+            demands.append(_Demand(job.keys, bool(job.starts), remaining, max(0.0, uncharged)))
+        return demands
+
+    def _select_before(self, usage: float, demands: Sequence[_Demand]) -> list[_Demand]:
+        """Return the jobs without a slot that get one before a new job whose keys have this usage by then."""
+        before: defaultdict[str, float] = defaultdict(float)
+        selected: list[_Demand] = []
+        for demand in sorted(demands, key=lambda each: not each.is_running):
+            used = self._usage_of(demand.keys) + max((before[key] for key in demand.keys), default=0.0)
+            if not demand.is_running and used <= usage:
+                selected.append(demand)
+            for key in demand.keys:
+                before[key] += demand.uncharged
+        return selected
+
+    def _adjust_means(self, now: float) -> tuple[_Mean, dict[str, _Mean]]:
+        """Return the means of all jobs and of each key, with the present jobs that will take longer.
+
+        Else the estimates would know of heavy jobs only when the first of them have ended.
+        """
+        mean_of_all, means = replace(self._job_mean), dict[str, _Mean]()
+        for key in {key for job in self._jobs for key in job.keys}:
+            if (usage := self._usages.get(key)) and usage.job_mean.count:
+                means[key] = replace(usage.job_mean)
+        for job in self._jobs:
+            if not (seconds := job.estimate_tasks(now)):
+                continue
+            expected = job.charged_seconds + seconds
+            for mean in (mean_of_all, *(means.setdefault(key, _Mean()) for key in job.keys)):
+                if expected > mean.seconds:
+                    mean.add(expected)
+        return mean_of_all, means
 
     async def _acquire(self, keys: Sequence[str]) -> None:
         if not self._waiting and self._has_slot(keys):
@@ -137,11 +272,16 @@ class FairQueue:
     def _decay(self, usage: _Usage) -> float:
         return usage.seconds * 0.5 ** ((self._clock() - usage.time) / HALF_LIFE)
 
+    def _record_job(self, job: Job) -> None:
+        usages = (usage for key in job.keys if (usage := self._usages.get(key)))
+        for mean in (self._job_mean, *(usage.job_mean for usage in usages)):
+            mean.add(job.charged_seconds)
+
     def _charge(self, keys: Sequence[str], seconds: float) -> None:
         self._mean_seconds += _SMOOTHING * (seconds - self._mean_seconds)
         for key in dict.fromkeys(keys):
-            usage = self._usages.pop(key, None)
-            self._usages[key] = _Usage((self._decay(usage) if usage else 0.0) + seconds, self._clock())
+            usage = self._usages.pop(key, None) or _Usage(0.0, self._clock())
+            self._usages[key] = _Usage(self._decay(usage) + seconds, self._clock(), usage.job_mean)
         while len(self._usages) > MAX_KEYS:
             self._usages.popitem(last=False)
 

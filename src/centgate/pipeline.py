@@ -148,7 +148,7 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
     await require_available(runtime, paid)  # 429, 502
-    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
+    return await runtime.single_flight.run(payment, binding, partial(_fulfil_reserved, runtime, paid))
 
 
 def _require_single_payment(headers: PaymentHeaders) -> None:
@@ -182,6 +182,12 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
     except InvalidRequest as invalid:
         error.details["issues"] = invalid.details["issues"]
     return error
+
+
+async def _fulfil_reserved(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
+    """Fulfil a request with a place in its provider's queue from before it is settled until it ends."""
+    with paid.service.reserve_place(paid.request, runtime.providers[paid.service.slug]):
+        return await fulfil(runtime, paid)
 
 
 async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:

@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -284,6 +285,10 @@ class Provider:
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that the work of a request with these options would wait here."""
         return 0.0
+
+    def reserve_place(self) -> AbstractContextManager[None]:
+        """Count the work of an admitted request in `estimate_wait` until the end of the block."""
+        return nullcontext()
 
     def record_status(self, status: Status, **more: Any) -> None:
         """Record the status of a call to this provider."""

@@ -11,17 +11,18 @@ import multiprocessing
 import os
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from concurrent.futures import BrokenExecutor
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessPool
 
-from centgate.fair_queue import FairQueue
+from centgate.fair_queue import FairQueue, Job
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +30,10 @@ T = TypeVar("T")
 
 WORK_KEYS: ContextVar[tuple[str, ...]] = ContextVar("WORK_KEYS", default=())
 """For whom the current work is done, such as a payer and a site: each takes turns with the others."""
+WORK_JOB: ContextVar[Job | None] = ContextVar("WORK_JOB", default=None)
+"""Job of the queue that the current work belongs to; None if no request reserved its place."""
+SECONDS_PER_MEGABYTE = 0.25
+"""Seconds that input of this size takes to parse on a fast machine, until it is known to take longer."""
 LOWER_PRIORITY = 5
 """Niceness of the processes: requests that need no parsing come first."""
 MAX_SLOWDOWN = 10
@@ -85,10 +90,9 @@ class Sandbox:
         TaskTimedOut, TaskDied, ProcessNotStarted, and the function's own exceptions. A cancelled task is
         killed. Tasks wait for a process in the order of `FairQueue`, by the keys of `WORK_KEYS`.
         """
-        async with self._queue.wait_turn(WORK_KEYS.get()):
-            pool = self._pool
+        async with self._wait_turn(args):
+            pool = await self._open_pool()
             try:
-                pool = await self._start_pool()
                 future = pool.schedule(
                     _run_limited, args=(timeout, function, args, kwargs), timeout=timeout * MAX_SLOWDOWN
                 )
@@ -109,6 +113,16 @@ class Sandbox:
                     raise TaskFailed("the parser process was stopped") from None
                 raise TaskDied("it needed more memory than it may have") from None
 
+    @contextmanager
+    def reserve_place(self) -> Generator[None]:
+        """Count the work of the block in `estimate_wait` from now on, also before its first task."""
+        with self._queue.admit_job(WORK_KEYS.get()) as job:
+            token = WORK_JOB.set(job)
+            try:
+                yield
+            finally:
+                WORK_JOB.reset(token)
+
     def estimate_wait(self) -> float:
         """Return the seconds that a task with the keys of `WORK_KEYS` would wait for a process."""
         return self._queue.estimate_wait(WORK_KEYS.get())
@@ -117,6 +131,25 @@ class Sandbox:
         """Stop the processes, also busy ones."""
         self._closed = True
         await _stop_pool(self._pool)
+
+    @asynccontextmanager
+    async def _wait_turn(self, args: Sequence[object]) -> AsyncGenerator[None]:
+        """Wait for a process; the size of the arguments tells the estimates how long the task may take."""
+        size = sum(len(value) for value in args if isinstance(value, bytes))
+        job = WORK_JOB.get()
+        with job.announce(size / 1e6 * SECONDS_PER_MEGABYTE) if job else nullcontext():
+            await self._open_pool()  # not in its turn, whose duration is evidence of how long tasks take
+            async with self._queue.wait_turn(WORK_KEYS.get(), job):
+                yield
+
+    async def _open_pool(self) -> ProcessPool:
+        """Return the pool with its processes started; replace it and raise ProcessNotStarted if it fails."""
+        pool = self._pool
+        try:
+            return await self._start_pool()
+        except (RuntimeError, OSError) as error:
+            await self._replace_pool(pool)
+            raise ProcessNotStarted("no process could be started for it") from error
 
     async def _start_pool(self) -> ProcessPool:
         """Return the pool with its processes started.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
@@ -191,6 +192,12 @@ class Service(Generic[R, D]):
         if not waits or not all(each.is_too_long for each in waits):
             return None
         return min(waits, key=lambda each: each.seconds)
+
+    def reserve_place(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
+        """Count an admitted request in the estimates of the provider that will be asked first."""
+        able = self._find_able(request, providers)
+        first = next((each for each in able if not _find_open_breakers(each, request)), None)
+        return first.reserve_place() if first else nullcontext()
 
     def _find_able(self, request: R, providers: Mapping[str, Provider]) -> list[Provider]:
         """Return the configured providers that could answer a request, the primary first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -144,6 +145,10 @@ class PageReader(Provider):
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""
         return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
+
+    def reserve_place(self) -> AbstractContextManager[None]:
+        """Count a page of this buyer in the queue for a parser before it is fetched."""
+        return self.resources.page_parsers.reserve_place() if self.resources else nullcontext()
 
     async def _read_or_reason(self, url: str, parse_seconds: float) -> WebPage | UnreadPage:
         seconds = self.remaining_seconds * 0.95

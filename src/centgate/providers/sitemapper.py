@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +94,10 @@ class SiteMapper(Provider):
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait to be parsed."""
         return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
+
+    def reserve_place(self) -> AbstractContextManager[None]:
+        """Count a page of this buyer in the queue for a parser before it is fetched."""
+        return self.resources.page_parsers.reserve_place() if self.resources else nullcontext()
 
     @instrumented
     async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:
