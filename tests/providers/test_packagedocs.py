@@ -98,6 +98,11 @@ TYPED = {
 Open = Callable[..., AbstractAsyncContextManager[PackageDocs]]
 
 
+MAY_BE_JAVASCRIPT = (
+    "a better known library of that name for JavaScript would not be found, so all scores are halved"
+)
+
+
 def build_readme(sentence: str) -> dict[str, str]:
     """Return a package whose documentation is one sentence."""
     return {"README.md": f"# Quill\n\n{sentence} That is all there is to be said of it here, and no more.\n"}
@@ -115,17 +120,20 @@ def open_docs(registry: PackageRegistry, tmp_path: Path) -> Open:
     """Function that opens the provider with settings: `open_docs(**settings)`."""
 
     @asynccontextmanager
-    async def open_provider_with(**options: Any) -> AsyncGenerator[PackageDocs]:
+    async def open_provider_with(
+        providers: dict[str, ProviderSettings] | None = None, **options: Any
+    ) -> AsyncGenerator[PackageDocs]:
         url = ProviderSettings(url=registry.url)
-        providers = {
+        all_providers = {
             "packagedocs_pypi": url,
             "packagedocs_npm": url,
             "packagedocs_crates": url,
             "packagedocs_go": url,
             "packagedocs_gosums": url,
             "packagedocs": ProviderSettings(**options),
+            **(providers or {}),
         }
-        settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=providers)
+        settings = build_settings(tmp_path, "http://127.0.0.1:9", providers=all_providers)
         settings = settings.model_copy(update={"packagedocs_folder": tmp_path / "docs"})
         async with open_resources(settings) as resources:
             yield PackageDocs(settings, resources)
@@ -355,9 +363,7 @@ async def test_hanging_registry_is_skipped(
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/pypi/quill"
-    assert "npm did not answer within 0.3 s: what is published there is not considered" in (
-        packagedocs.trace.warnings
-    )
+    assert packagedocs.trace.warnings[0] == f"npm did not answer within 0.3 s: {MAY_BE_JAVASCRIPT}"
 
 
 async def test_placeholder_follows_library_of_other_registry(
@@ -433,9 +439,73 @@ async def test_one_failed_registry_gives_warning(registry: PackageRegistry, open
 
     assert found.id == "/pypi/quill"
     assert packagedocs.trace.warnings[0] == (
-        "npm answered with a web page instead of data: what is published there is not considered"
+        f"npm answered with a web page instead of data: {MAY_BE_JAVASCRIPT}"
     )
     assert packagedocs.trace.is_provisional
+    assert found.score is not None
+    assert found.score < 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "failing"),
+    [
+        ("axios", "npm"),
+        ("tailwind", "npm"),
+        ("expressjs/express", "npm"),
+        ("node redis", "npm"),
+        ("flask", "PyPI"),
+        ("python redis", "PyPI"),
+        ("beautiful soup", "PyPI"),
+    ],
+)
+async def test_well_known_library_of_failed_registry_is_failure(
+    name: str, failing: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    for each in ("axios", "tailwind", "express", "redis", "flask", "beautiful-soup"):
+        if failing == "npm":
+            registry.publish_python(each, "1.0", QUILL, releases=200)
+        else:
+            registry.publish_javascript(each, "1.0.0", TYPED, releases=200)
+    settings = {f"packagedocs_{failing.lower()}": ProviderSettings(url="http://127.0.0.1:9")}
+
+    async with open_docs(providers=settings) as packagedocs:
+        with pytest.raises(ProviderError, match=f"{failing} could not be reached"):
+            await packagedocs.find_libraries(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "warning", "lowest", "highest"),
+    [
+        ("httpx", "what is published there is not considered", 0.75, 1.0),
+        ("redis", "a better known library of that name for JavaScript would not be found", 0.2, 0.5),
+    ],
+    ids=["well-known in the other registry alone", "well-known in both"],
+)
+async def test_well_known_library_is_returned_without_other_registry(
+    name: str, warning: str, lowest: float, highest: float, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python(name, "1.0", QUILL, releases=200)
+    settings = {"packagedocs_npm": ProviderSettings(url="http://127.0.0.1:9")}
+
+    async with open_docs(providers=settings) as packagedocs:
+        (found,) = await packagedocs.find_libraries(name)
+
+    assert found.id == f"/pypi/{name}"
+    assert warning in packagedocs.trace.warnings[0]
+    assert packagedocs.trace.is_provisional
+    assert found.score is not None
+    assert lowest < found.score <= highest
+
+
+async def test_missing_name_is_failure_while_crates_hang(
+    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "NAMESAKE_SECONDS", 0.2)
+    registry.hanging = "/api/v1/crates/quill"
+
+    async with open_docs() as packagedocs:
+        with pytest.raises(ProviderTimeout, match=r"crates\.io did not answer within 0\.2 s"):
+            await packagedocs.find_libraries("quill")
 
 
 @pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
@@ -449,7 +519,7 @@ async def test_one_invalid_registry_response_gives_warning(
         (found,) = await packagedocs.find_libraries("quill")
 
     assert found.id == "/npm/quill"
-    assert sum("is not considered" in each for each in packagedocs.trace.warnings) == 1
+    assert sum("for Python would not be found" in each for each in packagedocs.trace.warnings) == 1
 
 
 async def test_failed_registries_are_no_empty_answer(registry: PackageRegistry, open_docs: Open) -> None:

@@ -41,6 +41,7 @@ from centgate.libdocs.registry import crates, go, npm, pypi
 from centgate.libdocs.registry.aliases import (
     SEARCHED_REGISTRIES,
     PackageCandidate,
+    RegistryName,
     find_candidates,
     find_namesake_crate,
     find_other_ecosystem,
@@ -53,6 +54,7 @@ from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
+from centgate.libdocs.registry.popular_packages import find_missed_registry, may_be_missed
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.documentation_site import SitePages
 from centgate.sandbox import TaskFailed
@@ -73,6 +75,9 @@ INDEX_SECONDS = 90
 UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
 READ_REGISTRIES = "PyPI, npm, crates.io and Go modules"
+LANGUAGES: Mapping[RegistryName, str] = {"pypi": "Python", "npm": "JavaScript", "crates": "Rust", "go": "Go"}
+UNCERTAIN = 0.5
+"""Share that is left of scores while a failed registry may have the library that is meant."""
 CRATE_HINT = "send its name on crates.io, such as docs.rs/tokio, or its id, /crates/tokio"
 GO_HINT = "send its path, such as pkg.go.dev/github.com/spf13/cobra, or its id, /go/github.com~spf13~cobra"
 BUILD_RETRY_AFTER = 20
@@ -167,14 +172,14 @@ class PackageDocs(Provider):
         candidates = find_candidates(name)
         if names_go(name) and not any(each.registry == "go" for each in candidates):
             raise self.no_data(f"no module of Go known as {clean_line(name)!r}; {GO_HINT}")
-        found = await self._find_named(name, candidates)
+        found, certainty = await self._find_named(name, candidates)
         if not found and names_rust(name):
             raise self.no_data(f"no crate known as {clean_line(name)!r}; {CRATE_HINT}")
         if not found:
             found = await self._find_similar(name)
         if not found:
             raise self.no_data(f"no library called {clean_line(name) or ''!r}")
-        libraries = await asyncio.to_thread(describe_candidates, found, self._indexes)
+        libraries = await asyncio.to_thread(describe_candidates, found, self._indexes, certainty)
         self._prepare_counts(libraries, {package.id: package for _, package in found})
         return libraries
 
@@ -198,20 +203,63 @@ class PackageDocs(Provider):
 
     async def _find_named(
         self, name: str, candidates: Sequence[PackageCandidate]
-    ) -> list[tuple[PackageCandidate, Package]]:
-        """Return the packages of a name, with a crate of that name; warn if they may be namesakes."""
+    ) -> tuple[list[tuple[PackageCandidate, Package]], float]:
+        """Return the packages of a name, with a crate of that name, and the certainty of their scores.
+
+        Warns if they may be namesakes. Raises the failure of the registry that has the library that is meant.
+        """
         is_bare = not names_package(name) and all(each.registry in SEARCHED_REGISTRIES for each in candidates)
         crate = find_namesake_crate(name) if is_bare else None
         async with open_task_group() as group:
             namesake = group.create_task(self._registries.find_namesake(crate))
-            found = await self._find_packages(candidates)
+            found, failures = await self._registries.find_existing(candidates)
         result = namesake.result()
         if crate and isinstance(result, Package):
             found = add_namesake(found, (crate, result))
+        if isinstance(result, ProviderFailure):
+            failures["crates"] = result
+        self._raise_missed(name, candidates, found, failures)
         if is_bare:
             found = [(each, await self._registries.complete_history(package)) for each, package in found]
-            self._warn_of_namesakes(name, found, has_crates=not isinstance(result, ProviderFailure))
-        return found
+            self._warn_of_namesakes(name, found, has_crates="crates" not in failures)
+        return found, self._warn_of_failures(candidates, found, failures)
+
+    def _raise_missed(
+        self,
+        name: str,
+        candidates: Sequence[PackageCandidate],
+        found: Sequence[tuple[PackageCandidate, Package]],
+        failures: Mapping[RegistryName, ProviderFailure],
+    ) -> None:
+        """Raise the failure of the registry that has the library, or of any if the others have none."""
+        missed = find_missed_registry(name, candidates, [each for each, _ in found], failures)
+        if missed is None and not found:
+            missed = next(iter(failures), None)
+        if missed:
+            raise failures[missed].copy_for_caller()
+
+    def _warn_of_failures(
+        self,
+        candidates: Sequence[PackageCandidate],
+        found: Sequence[tuple[PackageCandidate, Package]],
+        failures: Mapping[RegistryName, ProviderFailure],
+    ) -> float:
+        """Warn of failed registries; return the certainty that none has the library that is meant."""
+        if not failures:
+            return 1.0
+        if not may_be_missed(candidates, [each for each, _ in found], failures):
+            for registry, failure in failures.items():
+                if any(each.registry == registry for each in candidates):
+                    self.trace.add_warning(f"{failure.message}: what is published there is not considered")
+                    self.trace.is_provisional = True
+            return 1.0
+        self.trace.is_provisional = True
+        for registry, failure in failures.items():
+            self.trace.add_warning(
+                f"{failure.message}: a better known library of that name for {LANGUAGES[registry]} "
+                "would not be found, so all scores are halved"
+            )
+        return UNCERTAIN
 
     def _warn_of_namesakes(
         self, name: str, found: Sequence[tuple[PackageCandidate, Package]], *, has_crates: bool
@@ -219,7 +267,6 @@ class PackageDocs(Provider):
         """Say where a name was searched if no package looks like a library that many mean by it."""
         if any(score_candidate(each, package) >= WEAK_SCORE for each, package in found):
             return
-        self.trace.is_provisional |= not has_crates
         if found:
             searched = "PyPI, npm and crates.io" if has_crates else "PyPI and npm"
             self.trace.add_warning(
@@ -229,7 +276,12 @@ class PackageDocs(Provider):
 
     async def _find_similar(self, name: str) -> list[tuple[PackageCandidate, Package]]:
         indexed = await asyncio.to_thread(self._indexes.libraries)
-        found = await self._find_packages(suggest_similar(name, indexed))
+        found, failures = await self._registries.find_existing(suggest_similar(name, indexed))
+        if failures and not found:
+            raise next(iter(failures.values())).copy_for_caller()
+        for failure in failures.values():
+            self.trace.add_warning(f"{failure.message}: what is published there is not considered")
+            self.trace.is_provisional = True
         if found:
             self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         return found
@@ -263,18 +315,6 @@ class PackageDocs(Provider):
         except TooManyBuilds:
             return False
         return True
-
-    async def _find_packages(
-        self, requested: Sequence[PackageCandidate]
-    ) -> list[tuple[PackageCandidate, Package]]:
-        """Return the packages that exist; warn of a failed registry if others respond."""
-        found, failures = await self._registries.find_existing(requested)
-        if failures and not found:
-            raise failures[0].copy_for_caller()
-        for failure in failures:
-            self.trace.add_warning(f"{failure.message}: what is published there is not considered")
-            self.trace.is_provisional = True
-        return found
 
     async def _resolve_release(
         self, library: LibraryReference, library_id: str
@@ -336,8 +376,8 @@ class PackageDocs(Provider):
         for package in found:
             if (package.repository or "").lower() == library.repository:
                 return package
-        if failures:
-            raise failures[0].copy_for_caller()
+        for failure in failures.values():
+            raise failure.copy_for_caller()
         hint = f"; {found[0].id} has such a name" if found else f"; {ID_HINT}"
         raise self.no_data(f"no package that names {library.repository} as its repository{hint}")
 

@@ -64,16 +64,20 @@ def add_namesake(
 
 
 def describe_candidates(
-    found: Sequence[tuple[PackageCandidate, Package]], shelves: IndexStore
+    found: Sequence[tuple[PackageCandidate, Package]], shelves: IndexStore, certainty: float
 ) -> list[DocumentedLibrary]:
     """Return the packages by how likely each is meant: similarity of the name times maintenance score.
 
-    Reads files, so call it in a thread.
+    All scores are multiplied by the certainty that the right library can be among them. Reads files, so call
+    it in a thread.
     """
     scored = [(score_candidate(candidate, package), package) for candidate, package in found]
     scored.sort(key=lambda each: -each[0])
     results = [each for each in scored if each[0] >= MIN_SCORE] or scored
-    return [_describe_package(round(score, 3), package, shelves) for score, package in results[:MAX_RESULTS]]
+    return [
+        _describe_package(round(score * certainty, 3), package, shelves)
+        for score, package in results[:MAX_RESULTS]
+    ]
 
 
 def score_candidate(candidate: PackageCandidate, package: Package) -> float:

@@ -129,8 +129,8 @@ class RegistryClient:
 
     async def find_existing(
         self, candidates: Sequence[PackageCandidate]
-    ) -> tuple[list[tuple[PackageCandidate, Package]], list[ProviderFailure]]:
-        """Return the candidates that exist, in their order, and the failures of registries.
+    ) -> tuple[list[tuple[PackageCandidate, Package]], dict[RegistryName, ProviderFailure]]:
+        """Return the candidates that exist, in their order, and a failure of each registry that had any.
 
         If several exist, their number of releases is fetched too, which npm gives only in a large response.
         """
@@ -138,12 +138,15 @@ class RegistryClient:
             tasks = [group.create_task(self._attempt_latest(each, RESOLVE_SECONDS)) for each in candidates]
         results = [(candidate, task.result()) for candidate, task in zip(candidates, tasks, strict=True)]
         found = [(candidate, each) for candidate, each in results if isinstance(each, Package)]
-        failures = {each.message: each for _, each in results if isinstance(each, ProviderFailure)}
+        failures: dict[RegistryName, ProviderFailure] = {}
+        for candidate, each in results:
+            if isinstance(each, ProviderFailure):
+                failures.setdefault(candidate.registry, each)
         if len(found) > 1:
             async with open_task_group() as group:
                 tasks = [group.create_task(self.complete_history(package)) for _, package in found]
             found = [(candidate, task.result()) for (candidate, _), task in zip(found, tasks, strict=True)]
-        return found, list(failures.values())
+        return found, failures
 
     async def find_namesake(self, candidate: PackageCandidate | None) -> Package | ProviderFailure | None:
         """Return a crate of a name, None without one, or the failure of crates.io, which is no other's."""
