@@ -31,6 +31,52 @@ def test_code_is_checked_by_its_grammar(language: str | None, code: str, *, expe
     assert is_complete(code, language) is expected
 
 
+DUPLICATES = [
+    "const pen = dip()\nconst pen = dip()",
+    "let pen\nvar pen",
+    "class Pen {}\nclass Pen {}",
+    "function dip() {}\nconst dip = 1",
+    "export const pen = 1\nexport class pen {}",
+    "const { pen, ink: [first = 1, ...others] } = dip()\nconst others = 2",
+    "function dip() {\n  let { pen = 1 } = {}\n  const pen = 2\n}",
+    "switch (pen) {\n  case 1:\n    const ink = 1\n  default:\n    const ink = 2\n}",
+    "import pen from 'pen'\nimport { dip as pen } from 'ink'",
+    "import * as pen from 'pen'\nimport pen from 'ink'",
+]
+UNIQUE = [
+    "var pen = 1\nvar pen = 2\nfunction pen() {}\nfunction pen() {}",
+    "const pen = 1\n{\n  const pen = 2\n}\nif (pen) {\n  let pen\n}",
+    "function dip() {\n  const pen = 1\n}\nconst pen = (ink) => {\n  const dip = 2\n}",
+    "const { pen: ink } = dip()\nconst pen = ink",
+    "const [pen = ink] = dip()\nconst { [pen]: nib = ink } = dip()\nconst ink = 1",
+    "import { pen as ink } from 'pen'\nconst pen = ink",
+    "for (const pen of pens) dip(pen)\nfor (const pen of pens) dip(pen)",
+    "const Pen = class Pen {}\nconst Ink = function Ink() {}",
+    "class Pen {\n  static { const ink = 1 }\n  dip() { const ink = 2 }\n}",
+    "let pen = 1\npen = 2\nconst pens = { pen, pen: 3 }",
+]
+UNIQUE_IN_TYPESCRIPT = [
+    "function dip(pen: string): void\nfunction dip(pen: number): void\nfunction dip(pen: unknown) {}",
+    "interface Pen {}\ninterface Pen {}\nclass Pen {}\nnamespace Pen {}",
+    "type Pen = string\nconst Pen = 1",
+    "import { Pen } from 'pen'\nconst Pen = 1",
+    "import type { Pen } from 'pen'\nimport { type Ink, Pen } from 'ink'\nimport { Ink } from 'ink'",
+    "declare const pen: string\ndeclare function dip(pen: string): void\nnamespace dip {}",
+    "namespace A { export const pen = 1 }\nnamespace A { export const ink = 1 }",
+]
+
+
+@pytest.mark.parametrize("language", ["javascript", "jsx", "typescript", "tsx"])
+def test_name_declared_twice_in_one_scope_is_no_complete_code(language: str) -> None:
+    assert [code for code in DUPLICATES if is_complete(code, language)] == []
+    assert [code for code in UNIQUE if not is_complete(code, language)] == []
+
+
+def test_declarations_that_typescript_merges_are_complete() -> None:
+    assert [code for code in UNIQUE_IN_TYPESCRIPT if not is_complete(code, "typescript")] == []
+    assert is_complete("import { pen } from 'pen'\nconst pen = 1", "javascript") is False
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

@@ -15,6 +15,7 @@ import tree_sitter_javascript
 import tree_sitter_typescript
 from tree_sitter import Language, Parser
 
+from centgate.libdocs.parse.js_bindings import has_duplicate_binding
 from centgate.libdocs.parse.python_syntax import parse_source
 
 SCRIPT_LANGUAGES: Final = ("javascript", "jsx", "typescript", "tsx")
@@ -34,11 +35,16 @@ _FENCE = re.compile(
 
 
 def is_complete(code: str, language: str | None) -> bool | None:
-    """True if code parses by itself, False if it does not; None for a language that is not checked."""
+    """True if code parses by itself, False if it does not; None for a language that is not checked.
+
+    JavaScript and TypeScript that declare a name twice do not.
+    """
     if language == "python":
         return _is_python(code)
     if language in SCRIPT_LANGUAGES:
-        return not _script_parser(language).parse(code.encode("utf-8", "replace")).root_node.has_error
+        root = _script_parser(language).parse(code.encode("utf-8", "replace")).root_node
+        is_typescript = language in ("typescript", "tsx")
+        return not (root.has_error or has_duplicate_binding(root, code, is_typescript=is_typescript))
     return None
 
 
