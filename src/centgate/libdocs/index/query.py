@@ -70,11 +70,12 @@ def parse_query(question: str, library: str) -> DocsQuery:
     others = [word for word in words if normalize_name(word) not in own]
     keywords = [word for word in others if word.lower() not in STOP_WORDS] or others or words
     terms = {word.lower(): _term(word) for word in keywords}
-    names = _candidate_names(question_text, words, single=len(keywords) == 1)
+    plain = _find_plain_capitals(question_text, words) if len(keywords) > 1 else frozenset[str]()
+    names = _candidate_names(question_text, words, plain, single=len(keywords) == 1)
     return DocsQuery(
         tuple(terms.values())[:MAX_WORDS],
         names,
-        tuple(name for name in names if _is_identifier(name)),
+        tuple(name for name in names if _is_identifier(name) and name not in plain),
         frozenset(stem_words(" ".join(others))),
     )
 
@@ -86,13 +87,26 @@ def _term(word: str) -> QueryTerm:
     )
 
 
-def _candidate_names(question: str, words: list[str], *, single: bool) -> Mapping[str, float]:
+def _find_plain_capitals(question: str, words: list[str]) -> frozenset[str]:
+    """Return the words whose capitals do not make them names: acronyms, and the first of a sentence."""
+    plain = [word for word in words if word.isupper()] + [word for word in words[:1] if word.istitle()]
+    return frozenset(
+        word
+        for word in plain
+        if word.isalpha() and f"{word}(" not in question and f"`{word}`" not in question
+    )
+
+
+def _candidate_names(
+    question: str, words: list[str], plain: frozenset[str], *, single: bool
+) -> Mapping[str, float]:
     names = dict.fromkeys(
         (name for name in _DOTTED.findall(question) if len(name) <= MAX_WORD_LENGTH), DOTTED_NAME_BOOST
     )
     owners = {part for name in names for part in name.split(".")}
     for word in words:
-        is_name = word not in owners and (not word.islower() or "_" in word or f"{word}(" in question)
+        has_name_form = not word.islower() and word not in plain
+        is_name = word not in owners and (has_name_form or "_" in word or f"{word}(" in question)
         if is_name or single or word not in STOP_WORDS:
             names.setdefault(word, NAME_BOOST if is_name else WORD_BOOST)
     for one, other in _adjacent_words(words):
