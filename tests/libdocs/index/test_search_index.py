@@ -391,6 +391,29 @@ def test_nearly_equal_functions_are_shown_once(tmp_path: Path) -> None:
     }
 
 
+def test_similar_methods_of_other_classes_follow_first_three_snippets(tmp_path: Path) -> None:
+    method = '    def post(self, letter: str, {more}) -> bool:\n        """Post a letter to a friend."""\n'
+    classes = "\n".join(
+        f"class {name}:\n{method.format(more=f'{name.lower()}_stamp: int, {name.lower()}_box: str')}"
+        for name in ("Office", "Courier", "Pigeon")
+    )
+    guides = "".join(
+        f"## Post a letter {way}\n\nTo post a letter {way}, somebody has to {verb} it, which takes a day.\n\n"
+        for way, verb in (("by ship", "load"), ("by train", "carry"), ("by plane", "fly"))
+    )
+    documents = [
+        PackageDocument("quill/__init__.py", classes, "python", None),
+        PackageDocument("docs/post.md", f"# Post\n\n{guides}", "markdown", None),
+    ]
+    file = tmp_path / "index.db"
+    search_index.write_index(file, documents, {"name": "quill"})
+
+    titles = [each.title for each in search_index.search(file, "post a letter to a friend", 5_000)]
+
+    assert sum(each.endswith(".post") for each in titles[:3]) == 1
+    assert sum(each.endswith(".post") for each in titles) == 3
+
+
 def test_exported_names_precede_internals(tmp_path: Path) -> None:
     function = 'def {name}(pen):\n    """Dip a pen into the ink well, and wait until it is wet."""\n'
     documents = [

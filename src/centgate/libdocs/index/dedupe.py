@@ -64,8 +64,8 @@ def _comparison_folder(chunk: Chunk) -> str:
     return chunk.path.rsplit("/", 1)[0] if not chunk.names else ""
 
 
-def are_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+def are_alike(one: frozenset[str], other: frozenset[str], share: float = DUPLICATE_SIMILARITY) -> bool:
     """True if two chunks have so many words in common that one of them is enough."""
-    if min(len(one), len(other)) < DUPLICATE_SIMILARITY * max(len(one), len(other)):
+    if min(len(one), len(other)) < share * max(len(one), len(other)):
         return False
-    return len(one & other) >= DUPLICATE_SIMILARITY * len(one | other)
+    return len(one & other) >= share * len(one | other)

@@ -54,6 +54,8 @@ USAGE_PLACES = 3
 """Number of first chunks one of which shows a call in its context, if any of the next ones does."""
 USAGE_DEPTH = 15
 """Number of chunks among which a call is searched."""
+VARIANT_SIMILARITY = 0.6
+"""Share of common words from which methods of the same name are variants of one another."""
 _PROSE_FILE = re.compile(r"(?:^|/)readme$|\.(?:mdx?|markdown|rst|txt)$", re.IGNORECASE)
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
@@ -142,7 +144,7 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
     if not query.identifiers:
         _add_name_fits(database, found, QuestionFit(term_shares), weights)
     ranked = _drop_similar(_diversify(_add_page_scores(found)), boosts)
-    return ranked if query.identifiers else _lift_usage(ranked)
+    return ranked if query.identifiers else _lift_usage(_defer_variants(ranked))
 
 
 def _chunks_by_term(
@@ -337,6 +339,35 @@ def _drop_similar(ranked: Iterator[ChunkRow], named: Container[int]) -> Iterator
             continue
         previous.append(words)
         yield row
+
+
+def _defer_variants(ranked: Iterator[ChunkRow]) -> Iterator[ChunkRow]:
+    """Yield the chunks with one of several similar methods of the same name among the first three.
+
+    The others follow: they document other classes, such as that of a client beside the functions of a module.
+    """
+    first: list[ChunkRow] = []
+    deferred: list[ChunkRow] = []
+    for row in islice(ranked, USAGE_DEPTH):
+        (deferred if any(_is_variant(row, each) for each in first) else first).append(row)
+        if len(first) == USAGE_PLACES:
+            break
+    yield from first
+    yield from deferred
+    yield from ranked
+
+
+def _is_variant(row: ChunkRow, other: ChunkRow) -> bool:
+    """True if two chunks declare members of the same name in similar words."""
+    members = [each.title.rpartition(".") for each in (row, other)]
+    if (
+        members[0][2] != members[1][2]
+        or " " in row.title + other.title
+        or not any(each[0] for each in members)
+    ):
+        return False
+    words = [frozenset(WORD.findall(f"{each.code or ''} {each.text or ''}")) for each in (row, other)]
+    return are_alike(*words, share=VARIANT_SIMILARITY)
 
 
 def _lift_usage(ranked: Iterator[ChunkRow]) -> Iterator[ChunkRow]:
