@@ -408,10 +408,32 @@ def test_similar_methods_of_other_classes_follow_first_three_snippets(tmp_path: 
     file = tmp_path / "index.db"
     search_index.write_index(file, documents, {"name": "quill"})
 
-    titles = [each.title for each in search_index.search(file, "post a letter to a friend", 5_000)]
+    titles = [each.title or "" for each in search_index.search(file, "post a letter to a friend", 5_000)]
 
     assert sum(each.endswith(".post") for each in titles[:3]) == 1
     assert sum(each.endswith(".post") for each in titles) == 3
+
+
+@pytest.mark.parametrize("question", ["send a post request", "Send a POST request"])
+def test_example_of_other_http_method_is_no_usage(question: str, tmp_path: Path) -> None:
+    examples = {
+        "A request": "reply = quill.request('GET', url)\nreply = quill.get(url)",
+        "Letters": "reply = quill.request('POST', url)",
+    }
+    guide = "".join(
+        f"## {title}\n\nThis is how to send a request as a post.\n\n```python\n{code}\n```\n\n"
+        for title, code in examples.items()
+    )
+    file = tmp_path / "index.db"
+    search_index.write_index(
+        file,
+        [PackageDocument("docs/requests.md", f"# Quill\n\n{guide}", "markdown", None)],
+        {"name": "quill"},
+    )
+
+    first, *_ = search_index.search(file, question, 5_000)
+
+    assert first.code == examples["Letters"]
 
 
 def test_exported_names_precede_internals(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ class DocsQuery:
     """Stems of all words but articles, prepositions and the like."""
 
     @property
+    def words(self) -> frozenset[str]:
+        """The words as written, in lower case."""
+        return frozenset(term.forms[0] for term in self.terms)
+
+    @property
     def is_general(self) -> bool:
         """True if the question is about the library as a whole."""
         return all(term.forms[0] in GENERAL_WORDS for term in self.terms)

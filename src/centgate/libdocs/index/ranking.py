@@ -56,6 +56,12 @@ USAGE_DEPTH = 15
 """Number of chunks among which a call is searched."""
 VARIANT_SIMILARITY = 0.6
 """Share of common words from which methods of the same name are variants of one another."""
+HTTP_METHODS = frozenset(("delete", "get", "head", "patch", "post", "put"))
+REQUEST_WORD = "request"
+"""Word of a question in which such a word is a method of HTTP: `post a letter` names none."""
+_METHOD_CALL = re.compile(
+    rf"\.(?:{'|'.join(sorted(HTTP_METHODS))})\(|['\"](?:{'|'.join(sorted(HTTP_METHODS))})['\"]"
+)
 _PROSE_FILE = re.compile(r"(?:^|/)readme$|\.(?:mdx?|markdown|rst|txt)$", re.IGNORECASE)
 _BM25 = "bm25(words, 6.0, 4.0, 5.0, 1.0)"
 _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM25} limit {MAX_CANDIDATES}"
@@ -144,7 +150,7 @@ def rank_chunks(database: sqlite3.Connection, query: DocsQuery) -> Iterator[Chun
     if not query.identifiers:
         _add_name_fits(database, found, QuestionFit(term_shares), weights)
     ranked = _drop_similar(_diversify(_add_page_scores(found)), boosts)
-    return ranked if query.identifiers else _lift_usage(_defer_variants(ranked))
+    return ranked if query.identifiers else _lift_usage(_defer_variants(ranked), query)
 
 
 def _chunks_by_term(
@@ -269,7 +275,17 @@ def _code_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> floa
         return 1.0
     if query.identifiers:
         return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
-    return CODE_FACTOR * (weights.usage if row.shows_call and not is_test(row.page) else 1.0)
+    return CODE_FACTOR * (weights.usage if _shows_usage(row, query) and not is_test(row.page) else 1.0)
+
+
+def _shows_usage(row: ChunkRow, query: DocsQuery) -> bool:
+    """True if a chunk shows a call, which is not that of another method of HTTP than a question names."""
+    if not row.shows_call or REQUEST_WORD not in query.words:
+        return bool(row.shows_call)
+    asked = query.words & HTTP_METHODS
+    code = (row.code or "").lower()
+    is_other = _METHOD_CALL.search(code) and not any(each in code for each in asked)
+    return not (asked and is_other)
 
 
 def _add_name_fits(
@@ -370,13 +386,13 @@ def _is_variant(row: ChunkRow, other: ChunkRow) -> bool:
     return are_alike(*words, share=VARIANT_SIMILARITY)
 
 
-def _lift_usage(ranked: Iterator[ChunkRow]) -> Iterator[ChunkRow]:
+def _lift_usage(ranked: Iterator[ChunkRow], query: DocsQuery) -> Iterator[ChunkRow]:
     """Yield the chunks with the first one that shows a call among the first three.
 
     Only for questions without identifiers: who writes a name may want its signature.
     """
     first = list(islice(ranked, USAGE_DEPTH))
-    place = next((number for number, row in enumerate(first) if row.shows_call), 0)
+    place = next((number for number, row in enumerate(first) if _shows_usage(row, query)), 0)
     if place >= USAGE_PLACES:
         first.insert(USAGE_PLACES - 1, first.pop(place))
     yield from first
