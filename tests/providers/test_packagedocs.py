@@ -497,17 +497,6 @@ async def test_well_known_library_is_returned_without_other_registry(
     assert lowest < found.score <= highest
 
 
-async def test_missing_name_is_failure_while_crates_hang(
-    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(client, "NAMESAKE_SECONDS", 0.2)
-    registry.hanging = "/api/v1/crates/quill"
-
-    async with open_docs() as packagedocs:
-        with pytest.raises(ProviderTimeout, match=r"crates\.io did not answer within 0\.2 s"):
-            await packagedocs.find_libraries("quill")
-
-
 @pytest.mark.parametrize("body", [b'{"info": 3}', b'{"info": {"name": ["x"]}}'])
 async def test_one_invalid_registry_response_gives_warning(
     body: bytes, registry: PackageRegistry, open_docs: Open

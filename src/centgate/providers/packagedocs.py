@@ -54,7 +54,7 @@ from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
-from centgate.libdocs.registry.popular_packages import find_missed_registry, may_be_missed
+from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.documentation_site import SitePages
 from centgate.sandbox import TaskFailed
@@ -216,12 +216,12 @@ class PackageDocs(Provider):
         result = namesake.result()
         if crate and isinstance(result, Package):
             found = add_namesake(found, (crate, result))
-        if isinstance(result, ProviderFailure):
+        if isinstance(result, ProviderFailure) and crate and is_well_known(crate):
             failures["crates"] = result
         self._raise_missed(name, candidates, found, failures)
         if is_bare:
             found = [(each, await self._registries.complete_history(package)) for each, package in found]
-            self._warn_of_namesakes(name, found, has_crates="crates" not in failures)
+            self._warn_of_namesakes(name, found, has_crates=not isinstance(result, ProviderFailure))
         return found, self._warn_of_failures(candidates, found, failures)
 
     def _raise_missed(
