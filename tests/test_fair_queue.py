@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
@@ -171,13 +172,28 @@ async def test_estimated_wait_is_that_of_tasks_ahead():
 
 async def test_admitted_job_counts_before_its_first_task():
     queue = ScriptedQueue(1)
-    await queue.use(("payer:other",), 1.5)
+    await queue.use(LIGHT, 1.5)
 
     with queue.queue.admit_job(LIGHT), queue.queue.admit_job(LIGHT):
         admitted = queue.queue.estimate_wait(LIGHT)
 
     assert admitted == pytest.approx(3)
     assert queue.queue.estimate_wait(LIGHT) == 0
+
+
+async def test_heavy_jobs_of_others_say_nothing_about_new_payers():
+    queue = ScriptedQueue(2)
+    for number in range(5):
+        await queue.use((f"payer:heavy {number}",), 4)
+    await queue.begin("heavy", ("payer:heavy",))
+    queue.clock.now += 4
+
+    with ExitStack() as jobs:
+        for number in range(4):
+            jobs.enter_context(queue.queue.admit_job((f"payer:new {number}",)))
+        estimate = queue.queue.estimate_wait(("payer:another",))
+
+    assert estimate < 1
 
 
 async def test_running_task_raises_estimate():
@@ -250,8 +266,9 @@ class Burst:
         start = self.queue.clock.now
         with self.queue.queue.admit_job(keys) as job:
             await self._sleep(self.fetch_seconds)
-            async with self.queue.queue.wait_turn((*keys, f"site:{start}"), job):
-                await self._sleep(self.parse_seconds)
+            with job.announce(self.parse_seconds / 2):  # by the size of the page
+                async with self.queue.queue.wait_turn((*keys, f"site:{start}"), job):
+                    await self._sleep(self.parse_seconds)
         self.durations.append(self.queue.clock.now - start)
 
     async def _sleep(self, seconds: float) -> None:

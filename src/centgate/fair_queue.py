@@ -3,8 +3,8 @@
 Work is charged to the keys that it is done for, such as the buyer and the site of a page. One that sends
 heavy work keeps nobody else waiting: its next task comes after theirs, and it never takes the last slot.
 
-The wait is estimated from jobs: a job is an admitted request, with all tasks that it has run, runs, or is
-expected to run.
+The wait is estimated from jobs: a job is a request in progress, with all tasks that it has run, runs, or is
+expected to run. What one payer or site is known to need says nothing about others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEAVY_SECONDS = 2.0
 MAX_KEYS = 10_000
 """Keys of which the usage is kept, the last used ones."""
 FIRST_ESTIMATE = 0.1
-"""Seconds that a task or job is thought to take before any was measured."""
+"""Seconds that a task is thought to take before any was measured, and a job of keys without any yet."""
 _SMOOTHING = 0.2
 """Share of the latest task or job in the mean duration."""
 _RUNNING_FACTOR = 2
@@ -109,7 +109,6 @@ class FairQueue:
         self._started: list[Sequence[str]] = []
         self._mean_seconds = FIRST_ESTIMATE
         self._jobs: dict[Job, None] = {}
-        self._job_mean = _Mean()
 
     @contextmanager
     def admit_job(self, keys: Sequence[str]) -> Generator[Job]:
@@ -144,7 +143,7 @@ class FairQueue:
         """Return the seconds that a new job for these keys would wait for its first slot.
 
         Jobs come before it by the usage that their keys will have then, as tasks do. A job is expected to
-        take as long as recent ones for its keys, or as all if there are none and its input is not known yet.
+        take as long as recent ones for its keys, if there are any, or as its input and its tasks so far tell.
         """
         if not self._jobs:
             return 0.0
@@ -163,12 +162,11 @@ class FairQueue:
     def _list_demands(self) -> list[_Demand]:
         """Return what each job is expected to use, in the order of their admission."""
         now = self._clock()
-        mean_of_all, means = self._adjust_means(now)
+        means = self._adjust_means(now)
         demands: list[_Demand] = []
         for job in self._jobs:
             known = [means[key].seconds for key in job.keys if key in means]
-            unknown = FIRST_ESTIMATE if job.announced else mean_of_all.seconds
-            by_mean = max(known, default=unknown) - job.charged_seconds
+            by_mean = max(known, default=FIRST_ESTIMATE) - job.charged_seconds
             uncharged = max(by_mean, job.estimate_tasks(now))
             remaining = max(0.0, uncharged - job.measure_running(now))
             demands.append(_Demand(job.keys, bool(job.starts), remaining, max(0.0, uncharged)))
@@ -186,12 +184,12 @@ class FairQueue:
                 before[key] += demand.uncharged
         return selected
 
-    def _adjust_means(self, now: float) -> tuple[_Mean, dict[str, _Mean]]:
-        """Return the means of all jobs and of each key, with the present jobs that will take longer.
+    def _adjust_means(self, now: float) -> dict[str, _Mean]:
+        """Return the mean of each key's jobs, with the present ones that will take longer.
 
         Else the estimates would know of heavy jobs only when the first of them have ended.
         """
-        mean_of_all, means = replace(self._job_mean), dict[str, _Mean]()
+        means: dict[str, _Mean] = {}
         for key in {key for job in self._jobs for key in job.keys}:
             if (usage := self._usages.get(key)) and usage.job_mean.count:
                 means[key] = replace(usage.job_mean)
@@ -199,10 +197,10 @@ class FairQueue:
             if not (seconds := job.estimate_tasks(now)):
                 continue
             expected = job.charged_seconds + seconds
-            for mean in (mean_of_all, *(means.setdefault(key, _Mean()) for key in job.keys)):
+            for mean in (means.setdefault(key, _Mean()) for key in job.keys):
                 if expected > mean.seconds:
                     mean.add(expected)
-        return mean_of_all, means
+        return means
 
     async def _acquire(self, keys: Sequence[str]) -> None:
         if not self._waiting and self._has_slot(keys):
@@ -273,9 +271,9 @@ class FairQueue:
         return usage.seconds * 0.5 ** ((self._clock() - usage.time) / HALF_LIFE)
 
     def _record_job(self, job: Job) -> None:
-        usages = (usage for key in job.keys if (usage := self._usages.get(key)))
-        for mean in (self._job_mean, *(usage.job_mean for usage in usages)):
-            mean.add(job.charged_seconds)
+        for key in job.keys:
+            if usage := self._usages.get(key):
+                usage.job_mean.add(job.charged_seconds)
 
     def _charge(self, keys: Sequence[str], seconds: float) -> None:
         self._mean_seconds += _SMOOTHING * (seconds - self._mean_seconds)

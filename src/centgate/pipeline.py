@@ -148,7 +148,7 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
     await require_available(runtime, paid)  # 429, 502
-    return await runtime.single_flight.run(payment, binding, partial(_fulfil_reserved, runtime, paid))
+    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
 
 
 def _require_single_payment(headers: PaymentHeaders) -> None:
@@ -182,12 +182,6 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
     except InvalidRequest as invalid:
         error.details["issues"] = invalid.details["issues"]
     return error
-
-
-async def _fulfil_reserved(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
-    """Fulfil a request with a place in its provider's queue from before it is settled until it ends."""
-    with paid.service.reserve_place(paid.request, runtime.providers[paid.service.slug]):
-        return await fulfil(runtime, paid)
 
 
 async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
@@ -256,10 +250,15 @@ async def run_service(runtime: Runtime, paid: PaidRequest, transaction: str) -> 
 
 
 async def _run_measured(runtime: Runtime, service: AnyService, request: Request) -> ServiceResult:
-    """Run the service and count the outcome for the public status; cached answers are not counted."""
-    started = time.monotonic()
+    """Run the service and count the outcome for the public status; cached answers are not counted.
+
+    The request has a place in its provider's queue while it runs. Before it is settled it has none, or
+    payments without money could keep others out.
+    """
+    started, providers = time.monotonic(), runtime.providers[service.slug]
     try:
-        result = await service.run(request, runtime.providers[service.slug])
+        with service.reserve_place(request, providers):
+            result = await service.run(request, providers)
     except Exception as error:
         runtime.status.record_error(service.slug, error, time.monotonic() - started)
         raise

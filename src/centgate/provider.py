@@ -287,7 +287,7 @@ class Provider:
         return 0.0
 
     def reserve_place(self) -> AbstractContextManager[None]:
-        """Count the work of an admitted request in `estimate_wait` until the end of the block."""
+        """Count the work of a request in `estimate_wait` until the end of the block."""
         return nullcontext()
 
     def record_status(self, status: Status, **more: Any) -> None:

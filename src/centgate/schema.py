@@ -73,7 +73,8 @@ class TextPattern:
 
 
 _UNSEEN = (
-    r"\s\x00-\x1F\x7F-\x9F\xAD\u061C\u200B-\u200F\u202A-\u202E\u2060-\u206F\u2800\u3164\uFE00-\uFE0F\uFEFF"
+    r"\s\x00-\x1F\x7F-\x9F\xAD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B-\u200F\u202A-\u202E\u2060-\u206F"
+    r"\u2800\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF9-\uFFFB"
 )
 """White space, controls, joiners, bidi marks, fillers and variation selectors, for a character class.
 

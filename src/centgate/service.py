@@ -194,7 +194,7 @@ class Service(Generic[R, D]):
         return min(waits, key=lambda each: each.seconds)
 
     def reserve_place(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
-        """Count an admitted request in the estimates of the provider that will be asked first."""
+        """Count a request that is being run in the estimates of the provider that will be asked first."""
         able = self._find_able(request, providers)
         first = next((each for each in able if not _find_open_breakers(each, request)), None)
         return first.reserve_place() if first else nullcontext()

@@ -192,6 +192,9 @@ async def test_payment_is_stuck_although_it_is_looked_up_again_and_again(
 ) -> None:
     async with open_outbox(webhook_database_settings) as outbox:
         key = await outbox.present(buyer)
+        async with outbox.journal.claim_open_payment(key) as claim:
+            assert claim is not None
+            await outbox.journal.schedule_retry(claim, outbox.clock.now + 10, cause="not_final")
         for _ in range(int(webhook_database_settings.alert_minutes) + 1):
             outbox.clock.now += 60
             async with outbox.journal.claim_open_payment(key) as claim:

@@ -115,7 +115,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
           "description": "A directory slug (`aave-v3`) or a human name (`Aave V3`); 1 to 100 characters.",
           "maxLength": 100,
           "minLength": 1,
-          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u061C\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF]",
+          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180E\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF9-\\uFFFB]",
           "type": "string"
         }
       },
@@ -204,7 +204,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
           "description": "The query, as a phrase or a question; 2 to 500 characters.",
           "maxLength": 500,
           "minLength": 2,
-          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u061C\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF]",
+          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180E\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF9-\\uFFFB]",
           "type": "string"
         },
         "numResults": {
@@ -300,7 +300,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
           "description": "The query, as for a search engine; 2 to 500 characters.",
           "maxLength": 500,
           "minLength": 2,
-          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u061C\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF]",
+          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180E\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF9-\\uFFFB]",
           "type": "string"
         },
         "limit": {
@@ -359,7 +359,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
           "description": "The library's name, as users write it; 1 to 200 characters.",
           "maxLength": 200,
           "minLength": 1,
-          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u061C\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF]",
+          "pattern": "[^\\s\\x00-\\x1F\\x7F-\\x9F\\xAD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180E\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u2800\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF9-\\uFFFB]",
           "type": "string"
         }
       },

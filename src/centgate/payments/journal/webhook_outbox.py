@@ -254,7 +254,6 @@ _STUCK_PAYMENTS = compile_statement(
         or_(
             payments.c.updated_at < bindparam("before", type_=Float),
             payments.c.attempts > literal_column("0"),
-            payments.c.presentations > literal_column("1"),
         )
     )
     .where(
