@@ -147,19 +147,12 @@ def test_unexplained_loss_is_restored_with_warning() -> None:
     assert all(each in reading.markdown for each in PARAGRAPHS)
 
 
-SHOP_MENU = "".join(
-    f"<div><a href=/k/{n}>Kind {n}</a><ul>"
-    + "".join(f"<li><a href=/k/{n}/{place}>Sticks {n}.{place}</a></li>" for place in range(6))
-    + "</ul></div>"
-    for n in range(12)
-)
 WOODS = ("Hazel", "Alder", "Rowan", "Maple", "Birch", "Linden", "Willow", "Poplar", "Cedar", "Elm")
 STICKS = "".join(
     f"<div class=c><a href=/p/{n}><img src=/{n}.jpg></a><a href=/p/{n}>{wood} stick with a steel tip</a>"
     f"<div>{19 + n}.50 EUR, sent from the town in {n + 2} days</div></div>"
     for n, wood in enumerate(WOODS)
 )
-FACTS = "".join(f"<div>Fact {n}: {each[:45]}</div>" for n, each in enumerate(PARAGRAPHS * 2))
 TOWNS = "".join(f"<li><a href=/t/{n}>Town {n}</a></li>" for n in range(90))
 DISTRICTS = "".join(
     f"<div class=d><h4>District {n}</h4>{PARAGRAPHS[n][:60]}<ul>"
@@ -167,25 +160,6 @@ DISTRICTS = "".join(
     + "</ul></div>"
     for n in range(6)
 )
-
-
-@pytest.mark.parametrize(
-    ("page", "kept"),
-    [
-        (f"<div>{SHOP_MENU}</div><div><h1>T</h1><div>{STICKS}</div></div><div>{SHOP_MENU}</div>", "Poplar"),
-        (
-            f"<div>{SHOP_MENU}</div><div class=tags>{FACTS[:500]}</div><div class=popular>{FACTS[500:]}</div>"
-            f"<p>{PARAGRAPHS[0]}</p><p>{PARAGRAPHS[1]}</p>",
-            "Fact 15",
-        ),
-    ],
-    ids=["products", "a restored text"],
-)
-def test_menu_without_tag_or_name_is_left_out(page: str, kept: str) -> None:
-    text = extract_text(page).markdown
-
-    assert kept in text
-    assert "Sticks 3.3" not in text
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from centgate.web.extract.comments import drop_comments
 from centgate.web.extract.content_blocks import keep_matching
 from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
-from centgate.web.extract.menus import drop_menus
 from centgate.web.extract.recall_guard import find_fuller_reading
 from centgate.web.extract.text_density import TextDensity
 
@@ -59,8 +58,8 @@ _MIN_ARTICLE_SHARE = 0.25
 """Share of the remaining text that an article must hold."""
 _MIN_UNLINKED_SHARE = 0.6
 """Share of a part's unlinked text that its article must hold if the page does not say that it is one."""
-_MAX_LINK_SHARE, _MAX_PART_LINKS = 0.5, 0.7
-"""Share of links from which on a part has menus, and from which on its unlinked text is beside them."""
+_MAX_PART_LINKS = 0.7
+"""Share of links of a part from which on its unlinked text is beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +104,7 @@ def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
     drop_side_boxes(body, TextDensity(body))
     weights = TextDensity(body)
     part = _find_container(body, weights)
-    if weights.link_share(part) > _MAX_LINK_SHARE:
-        drop_menus(part)
-        weights = TextDensity(body)
-    elif part is body:
+    if part is body:
         drop_link_lists(body, weights)
     if original is None:
         return _make_main_content(_with_title(part, body), visible)

@@ -14,15 +14,12 @@ from centgate.web.extract.boilerplate import drop_tagged_boilerplate
 from centgate.web.extract.content_blocks import keep_matching, reduce_to_letters, split_letters
 from centgate.web.extract.dom import Element, find_container
 from centgate.web.extract.elements import extract_text
-from centgate.web.extract.menus import drop_menus
 from centgate.web.extract.text_density import TextDensity, measure_prose
 
 MIN_ARTICLE_RECALL = 0.45
 """Share of the article's text below which a reading has lost too much of it."""
 MIN_PAGE_SHARE = 0.3
 """Share of the unlinked text outside navigation below which a reading has lost too much of the page."""
-_MIN_REST_SHARE = 0.45
-"""The same share of the text that is neither in tagged navigation nor in lists of short links."""
 _FULL_RECALL, MIN_PROSE_SHARE = 0.9, 0.35
 """Share of the article, and of the page's paragraphs, from which on a reading has what the page tells."""
 _MIN_ARTICLE_LENGTH, _MIN_PAGE_LENGTH = 300, 500
@@ -74,27 +71,22 @@ def _holds_more(matched: Element, text: str, article: str) -> bool:
 
 
 def _find_untagged_text(reading: Element, original: Element) -> Element | None:
-    """Return the page without its menus if the reading holds a small share of its text."""
+    """Return the page without tagged navigation if the reading holds a small share of its text."""
     page, kept = TextDensity(original), TextDensity(reading)
     if not _is_loss(reading, kept, original, page):
         return None
     rest = copy.deepcopy(original)
     drop_tagged_boilerplate(rest)
-    if not _is_loss(reading, kept, rest, TextDensity(rest)):
-        return None
-    drop_menus(rest)
-    return rest if _is_loss(reading, kept, rest, TextDensity(rest), _MIN_REST_SHARE) else None
+    return rest if _is_loss(reading, kept, rest, TextDensity(rest)) else None
 
 
-def _is_loss(
-    reading: Element, kept: TextDensity, page: Element, whole: TextDensity, min_share: float = MIN_PAGE_SHARE
-) -> bool:
+def _is_loss(reading: Element, kept: TextDensity, page: Element, whole: TextDensity) -> bool:
     """True if a reading holds little of a page's unlinked text, or of all its text if it has no article."""
     unlinked = kept.unlinked_length(reading)
     if whole.text_length(page) < _MIN_PAGE_LENGTH:
         return False
     is_prose = whole.unlinked_length(page) >= _MIN_PAGE_LENGTH
-    if is_prose and unlinked < whole.unlinked_length(page) * min_share:
+    if is_prose and unlinked < whole.unlinked_length(page) * MIN_PAGE_SHARE:
         return True
     return (
         unlinked < _MIN_PROSE_LENGTH and kept.text_length(reading) < whole.text_length(page) * MIN_PAGE_SHARE
