@@ -179,3 +179,9 @@ def test_divided_code_of_long_text_is_marked_as_fragments() -> None:
     assert len(texts) > 1
     assert all(text.endswith("\n```") and text.count("```") == 2 for text in texts)
     assert all("```python fragment\n" in text for text in texts)
+
+
+def test_deeply_nested_pattern_is_checked() -> None:
+    code = f"let b;\nconst {'[' * 1200}a{']' * 1200} = x;\n"
+
+    assert is_complete(code, "javascript")

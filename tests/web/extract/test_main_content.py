@@ -820,3 +820,25 @@ def test_introduction_of_story_is_kept() -> None:
 
     assert "By Ann Miller, 5 March" in text
     assert "![Town](https://example.org/town.jpg)\n\nThe town hall. Photo: A." in text
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        "<svg display=none><text>Unseen words</text></svg>",
+        "<svg width=0 height=0><text>Unseen words</text></svg>",
+        "<svg><clipPath><text>Unseen words</text></clipPath></svg>",
+        "<svg><g visibility=hidden><text>Unseen words</text></g></svg>",
+        "<svg><text><tspan fill=none>Unseen words</tspan></text></svg>",
+    ],
+)
+def test_undrawn_words_of_symbol_are_not_shown(drawing: str) -> None:
+    page = f"<p>Some text</p><a href=/x>{drawing}Home</a>".encode()
+
+    assert "Unseen" not in extract_page(page, "text/html", URL, only_main_content=False).markdown
+
+
+def test_page_of_formulas_has_text() -> None:
+    page = b'<p><math alttext="E=mc^2"></math></p>'
+
+    assert "E=mc^2" in extract_page(page, "text/html", URL, only_main_content=False).markdown

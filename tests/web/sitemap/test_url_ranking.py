@@ -231,6 +231,9 @@ def test_search_matches_no_part_inside_word(search: str, word: str) -> None:
         ("\u0e07\u0e32\u0e19", "\u0e23\u0e32\u0e22\u0e07\u0e32\u0e19"),
         ("\u1797\u17b6\u179f", "\u17a2\u1780\u17d2\u179f\u179a\u1797\u17b6\u179f"),
         ("\uac80\uc0c9", "\uc6f9\uac80\uc0c9"),
+        # Arabic and Hebrew: behind an article
+        ("\u0643\u062a\u0627\u0628", "\u0627\u0644\u0643\u062a\u0627\u0628"),
+        ("\u05e1\u05e4\u05e8", "\u05d4\u05e1\u05e4\u05e8"),
     ],
 )
 def test_search_matches_part_of_word(search: str, word: str) -> None:

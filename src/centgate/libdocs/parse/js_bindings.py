@@ -83,16 +83,17 @@ def _iter_bindings(statements: Iterable[Node]) -> Iterator[tuple[str, BindingKin
 
 def _iter_names(pattern: Node) -> Iterator[str]:
     """Yield the names that a declarator or its pattern declares."""
-    if pattern.type in _NAMES:
-        if pattern.text:
-            yield pattern.text.decode()
-        return
-    if pattern.type in _TARGETS:
-        target = pattern.child_by_field_name(_TARGETS[pattern.type])
-        yield from _iter_names(target) if target else ()
-    elif pattern.type in ("array_pattern", "object_pattern", "rest_pattern"):
-        for each in pattern.named_children:
-            yield from _iter_names(each)
+    waiting = [pattern]  # patterns of strangers may be nested deeper than Python's calls may be
+    while waiting:
+        node = waiting.pop()
+        if node.type in _NAMES:
+            if node.text:
+                yield node.text.decode()
+        elif node.type in _TARGETS:
+            target = node.child_by_field_name(_TARGETS[node.type])
+            waiting += [target] if target else []
+        elif node.type in ("array_pattern", "object_pattern", "rest_pattern"):
+            waiting += node.named_children
 
 
 def _iter_imports(statement: Node) -> Iterator[str]:

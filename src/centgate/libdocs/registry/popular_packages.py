@@ -124,8 +124,8 @@ _WELL_KNOWN: frozenset[str] = frozenset(
 MIN_SIMILARITY = 0.8
 """Similarity from which a name means a well-known package."""
 _REGISTRY_WORDS: Mapping[RegistryName, re.Pattern[str]] = {
-    "pypi": re.compile(r"\b(?:python|pypi|pip)\b", re.IGNORECASE),
-    "npm": re.compile(r"\b(?:node|npm|js|javascript|typescript)\b", re.IGNORECASE),
+    "pypi": re.compile(r"(?<!\S)(?:python|pypi|pip)(?!\S)", re.IGNORECASE),
+    "npm": re.compile(r"(?<!\S)(?:node|npm|js|javascript|typescript)(?!\S)", re.IGNORECASE),
 }
 """Words beside a name that say in which of the searched registries it is."""
 

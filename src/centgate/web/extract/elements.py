@@ -10,7 +10,7 @@ from typing import Literal
 from lxml import etree
 
 from centgate.sanitize import strip_invisible
-from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
+from centgate.web.extract.dom import Element, extract_all_text, extract_beginning, remove_element
 
 
 def name_set(text: str) -> frozenset[str]:
@@ -37,7 +37,18 @@ _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
-_UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script")
+_UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script clippath mask pattern marker")
+_UNDRAWN_ATTRIBUTES = {
+    "display": ("none",),
+    "visibility": ("hidden", "collapse"),
+    "opacity": ("0", "0.0", "0%"),
+    "fill-opacity": ("0", "0.0", "0%"),
+    "fill": ("none", "transparent"),
+    "font-size": ("0", "0px"),
+    "width": ("0", "0px"),
+    "height": ("0", "0px"),
+}
+"""Attributes of a drawing or its parts by whose values nothing is seen of their text."""
 PRESERVED_SPACE = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
 _COLLAPSED_LINES = re.compile(r"white-space\s*:\s*(?:normal|nowrap)", re.IGNORECASE)
 _LINE_FEED = re.compile(r"\n\s*")
@@ -73,7 +84,7 @@ def has_readable_text(element: Element) -> bool:
         elif each.tag == "img":
             text = None if is_tracking_pixel(each) else each.get("alt") or each.get("title")
         else:
-            text = each.text
+            text = each.get("alttext") if each.tag == "math" else each.text
         if text and strip_invisible(text).strip():
             return True
     return False
@@ -145,16 +156,26 @@ def show_symbols(symbols: Mapping[Element, str]) -> None:
 def _read_drawn_texts(drawing: Element) -> list[str]:
     """Return the texts of a drawing in order; one that is drawn twice, as its edge and as itself, once."""
     texts: list[str] = []
-    walk = etree.iterwalk(drawing, events=("start",), tag=("text", "foreignobject", *_UNDRAWN_TAGS))
+    walk = etree.iterwalk(drawing, events=("start",))
     for _, part in walk:
-        walk.skip_subtree()
-        if part.tag in _UNDRAWN_TAGS:
+        if part.tag in _UNDRAWN_TAGS or _is_undrawn(part):
+            walk.skip_subtree()
             continue
+        if part.tag not in ("text", "foreignobject"):
+            continue
+        walk.skip_subtree()
+        for hidden in [each for each in part.iterdescendants() if _is_undrawn(each)]:
+            remove_element(hidden)
         for line in part.iter("tspan", "br", *BLOCK_TAGS):
             if line.tag != "tspan" or line.get("dy") or line.get("y"):
                 line.text = f" {line.text or ''}"
         texts.append(" ".join(extract_text(part).split()))
     return [text for text, _ in groupby(filter(None, texts))]
+
+
+def _is_undrawn(part: Element) -> bool:
+    """True for a part of a drawing that its own attributes hide."""
+    return any(part.get(name) in values for name, values in _UNDRAWN_ATTRIBUTES.items())
 
 
 def show_line_breaks(body: Element) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from centgate.web.scripts import HANGUL, UNSPACED
 from centgate.web.sitemap.urls import PageUrl
 
 MAX_TERMS = 16
@@ -21,6 +20,12 @@ MAX_LEVELS = 12
 """Levels of folders, below which all pages are of one."""
 SECTION_SHARE, FOLDER_SHARE = 10, 5
 """Pages of one section of a site, and of one folder, that are listed before those of the others."""
+_AFFIXED = re.compile("[^\u0000-\u052f\u1e00-\u1fff\u2c60-\u2c7f\ua640-\ua69f\ua720-\ua7ff]")
+"""Letters that are not Latin, Greek or Cyrillic.
+
+Words of other scripts may have no spaces between them, as in Thai and Chinese, or other words attached to
+their front, as in Arabic and Hebrew.
+"""
 PREFIX_WEIGHT = 0.6
 STEM_WEIGHT = 0.3
 """Weights of `price` for `prices`, and of `pricing` for `prices`, where an exact match weighs 1."""
@@ -171,7 +176,7 @@ def _match_weight(term: str, word: str) -> float:
         return 1.0
     if term.isdigit():
         return 0.0
-    if UNSPACED.search(term) or HANGUL.search(term):
+    if _AFFIXED.search(term):
         return PREFIX_WEIGHT if term in word else 0.0
     if term[:3] != word[:3] or min(len(term), len(word)) < 3:
         return 0.0
