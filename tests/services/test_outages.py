@@ -396,18 +396,20 @@ def test_settled_request_counts_in_queue_of_page_reader(
     open_shop = Shop(api(settings.model_copy(update=changes)), facilitator, upstreams)
     bodies = [{"url": f"{upstreams.url}/site/{number}"} for number in range(2)]
     first, second = (open_shop.sign("crawler-scrape", body) for body in bodies)
-    if state == "in settlement":
+    in_settlement = state == "in settlement"
+    if in_settlement:
         facilitator.usually = facilitator.reply_slowly(1.5)
     else:
         upstreams.delay = 1.5
 
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(open_shop.send, "crawler-scrape", bodies[0], first)
-        time.sleep(0.7)
+        while not ((facilitator.settle_calls if in_settlement else upstreams.requests) or answer.done()):
+            time.sleep(0.01)
         other = open_shop.send("crawler-scrape", bodies[1], second)
         assert payment_note(answer.result())["charged"]
 
-    assert payment_note(other)["state"] == ("unused" if state == "settled" else "delivered")
+    assert payment_note(other)["state"] == ("delivered" if in_settlement else "unused")
 
 
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
