@@ -23,7 +23,8 @@ from centgate.libdocs.index.store import MAX_BUILDS
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.registry import client
 from centgate.provider import RequestTrace
-from centgate.providers.packagedocs import BUILD_RETRY_AFTER, PackageDocs
+from centgate.providers.packagedocs import PackageDocs
+from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings, Settings, find_unknown_variables
 
@@ -905,7 +906,7 @@ async def test_too_slow_build_is_ended_and_not_repeated(
     registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry.publish_python("quill", "1.4.0", {f"quill/m{number}.py": PEN * 2000 for number in range(40)})
-    monkeypatch.setattr("centgate.providers.packagedocs.BUILD_SECONDS", 0.01)
+    monkeypatch.setattr("centgate.providers.packagedocs_indexer.BUILD_SECONDS", 0.01)
 
     async with open_docs() as packagedocs:
         for _ in range(2):

@@ -6,26 +6,14 @@ import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cachetools import TTLCache
-
 from centgate.errors import (
-    AnswerTooLong,
-    CentgateError,
-    NoData,
     ProviderFailure,
-    ProviderRateLimited,
-    ProviderTimeout,
 )
 from centgate.fallback import open_task_group
-from centgate.libdocs.archive.archives import BadArchive
 from centgate.libdocs.index import search_index
-from centgate.libdocs.index.build_job import build_index
-from centgate.libdocs.index.downloads import download_archives
-from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
 from centgate.libdocs.index.resolve import (
     WEAK_SCORE,
     add_namesake,
@@ -34,8 +22,7 @@ from centgate.libdocs.index.resolve import (
     score_candidate,
     suggest_similar,
 )
-from centgate.libdocs.index.site_pages import SitePage, SiteReader, store_pages
-from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
+from centgate.libdocs.index.store import IndexKey
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import crates, go, npm, pypi
 from centgate.libdocs.registry.aliases import (
@@ -56,8 +43,7 @@ from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.documentation_site import SitePages
-from centgate.sandbox import TaskFailed
+from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER, PackageIndexer
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream
 
@@ -65,14 +51,6 @@ if TYPE_CHECKING:
     from centgate.resources import Resources
     from centgate.settings import Settings
 
-MAX_REFUSALS = 1_000
-REFUSAL_TTL = 600
-"""Seconds for which a release without documentation is remembered."""
-BUILD_SECONDS = 40
-"""Seconds for parsing archives; the largest accepted ones take 10 on an idle machine."""
-INDEX_SECONDS = 90
-"""Seconds for downloading, queueing and parsing together."""
-UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 ID_HINT = "libdocs-resolve-library gives the ids, such as /pypi/httpx and /npm/@tanstack~react-query"
 READ_REGISTRIES = "PyPI, npm, crates.io and Go modules"
 LANGUAGES: Mapping[RegistryName, str] = {"pypi": "Python", "npm": "JavaScript", "crates": "Rust", "go": "Go"}
@@ -80,10 +58,6 @@ UNCERTAIN = 0.5
 """Share that is left of scores while a failed registry may have the library that is meant."""
 CRATE_HINT = "send its name on crates.io, such as docs.rs/tokio, or its id, /crates/tokio"
 GO_HINT = "send its path, such as pkg.go.dev/github.com/spf13/cobra, or its id, /go/github.com~spf13~cobra"
-BUILD_RETRY_AFTER = 20
-"""Seconds after which another library can be read if the maximum number is being read."""
-DEADLINE_MARGIN = 0.3
-"""Seconds before the deadline of a call at which it reports that the index is still being built."""
 VERSION_CHECK_SECONDS = 4
 """Seconds for a registry to return the newest version if an older index could answer."""
 
@@ -129,10 +103,8 @@ class PackageDocs(Provider):
                 addresses["gosums"],
             ),
         )
-        self._refusals = TTLCache[IndexKey, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
-        self._indexes = IndexStore(settings.packagedocs_folder)
-        self._reads_sites, self._github = settings.packagedocs_sites, addresses["github"]
-        self._settings = settings
+        self._indexer = PackageIndexer(self, self._registries, settings, github_url=addresses["github"])
+        self._indexes = self._indexer.store
 
     def upstreams_for(self, chain_id: int | None, options: Mapping[str, Any]) -> Sequence[Upstream]:
         """Return the registries that can have the requested packages; all of them while all are up."""
@@ -198,7 +170,7 @@ class PackageDocs(Provider):
         if file is None:
             if package is None:
                 raise self.invalid_response(f"has just removed its index of {title.name}; try again")
-            file = await self._await_index(title, package)
+            file = await self._indexer.await_index(package, self.remaining_seconds)
         return await self._search_index(title, file, topic, budget)
 
     async def _find_named(
@@ -294,7 +266,7 @@ class PackageDocs(Provider):
         if not uncounted:
             return
         self.trace.is_provisional = True
-        started = uncounted[0] == libraries[0].id and self._start_index(packages[uncounted[0]])
+        started = uncounted[0] == libraries[0].id and self._indexer.start_build(packages[uncounted[0]])
         waiting = uncounted[1:] if started else uncounted
         if started:
             self.trace.add_warning(
@@ -304,17 +276,6 @@ class PackageDocs(Provider):
             self.trace.add_warning(
                 f"the number of snippets of {', '.join(waiting)} is known once the documentation was queried"
             )
-
-    def _start_index(self, package: Package) -> bool:
-        """Index a release in the background. False if it has no readable documentation or others are read."""
-        key = index_key(package)
-        if key in self._refusals or not self.resources:
-            return False
-        try:
-            self._indexes.start_build(key, partial(self._build_index, key, package))
-        except TooManyBuilds:
-            return False
-        return True
 
     async def _resolve_release(
         self, library: LibraryReference, library_id: str
@@ -386,108 +347,6 @@ class PackageDocs(Provider):
         likely = suggest_similar(name, await asyncio.to_thread(self._indexes.libraries))
         ids = " or ".join(dict.fromkeys(each.id for each in likely))
         return f"; did you mean {ids}?" if ids else f"; {ID_HINT}"
-
-    async def _await_index(self, title: IndexKey, package: Package) -> Path:
-        """Wait for the index to be built; building continues after the timeout of this call."""
-        if refusal := self._refusals.get(title):
-            raise refusal.copy_for_caller()
-        try:
-            task = self._indexes.start_build(title, partial(self._build_index, title, package))
-        except TooManyBuilds:
-            raise ProviderRateLimited(
-                self.info.name,
-                f"{self.info.label} is already reading the maximum number of libraries",
-                retry_after=BUILD_RETRY_AFTER,
-            ) from None
-        await asyncio.wait({task}, timeout=max(0.0, self.remaining_seconds - DEADLINE_MARGIN))
-        if not task.done():
-            raise ProviderTimeout(
-                self.info.name,
-                f"{self.info.label} is still reading {package.id} {package.version} for the first time; "
-                "it continues, and the same payment can be sent again in a moment",
-                retry_after=10,
-            )
-        try:
-            return task.result()
-        except CentgateError as failure:
-            raise failure.copy_for_caller() from failure
-        except (OSError, sqlite3.Error) as error:
-            raise self.invalid_response(f"cannot store its indexes: {type(error).__name__}") from error
-
-    async def _build_index(self, title: IndexKey, package: Package, file: Path) -> None:
-        """Build the index of a release: from its source archive, or else from the installable one."""
-        try:
-            async with asyncio.timeout(INDEX_SECONDS):
-                await self._write_index(package, file)
-        except NoData as no_data:
-            self._refusals[title] = no_data
-            raise
-        except BadArchive as error:
-            raise self.invalid_response(f"cannot read {package.id} {package.version}: {error}") from None
-        except TaskFailed as failure:
-            self._refusals[title] = self.invalid_response(
-                f"cannot read {package.id} {package.version}: {failure}"
-            )
-            raise self._refusals[title] from None
-        except TimeoutError:
-            message = f"{self.info.label} could not read {package.id} in {INDEX_SECONDS} s"
-            raise ProviderTimeout(self.info.name, message) from None
-
-    async def _write_index(self, package: Package, file: Path) -> None:
-        async with open_task_group() as group:
-            site = group.create_task(self._read_site(package))
-            repository = group.create_task(self._fetch_repository(package))
-            await self._index_archives(package, file, site, repository)
-
-    async def _read_site(self, package: Package) -> list[SitePage]:
-        """Return the pages of a library's site, which describes its newest release; empty for others."""
-        if not self._reads_sites or not self.resources or not self._registries.is_newest(package):
-            return []
-        pages = SitePages(self._settings, self.resources)
-        reader = SiteReader(self.resources.fetcher, self.resources.robots, pages)
-        return await reader.read_sites(package.sites)
-
-    async def _fetch_repository(self, package: Package) -> RepositoryArchive | None:
-        """Return the archive of a release's repository, if the operator lets repositories be read."""
-        if not self._github or not self.resources:
-            return None
-        return await RepositoryReader(self.resources.fetcher, self._github).fetch(package)
-
-    async def _index_archives(
-        self,
-        package: Package,
-        file: Path,
-        site: asyncio.Task[list[SitePage]],
-        repository: asyncio.Task[RepositoryArchive | None],
-    ) -> None:
-        assert self.resources, "no provider is called during startup validation"
-        origin = {"registry": package.registry, "name": package.name, "version": package.version}
-        unreadable = not package.archives
-        for archive in package.archives or (None,):
-            try:
-                async with (
-                    download_archives(package, archive, self._registries, file) as archive_files,
-                    store_pages(await site, file) as site_file,
-                    store_repository(await repository, file) as repository_files,
-                ):
-                    metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
-                    outcome = await self.resources.index_builder.run_task(
-                        BUILD_SECONDS,
-                        build_index,
-                        str(file),
-                        [*archive_files, *repository_files],
-                        metadata,
-                        package.readme,
-                        site_file,
-                    )
-            except AnswerTooLong:
-                unreadable = True
-                continue
-            if outcome.chunks:
-                return
-        if unreadable:
-            raise self.invalid_response(f"cannot read {package.id} {package.version}: {UNREADABLE_ARCHIVES}")
-        raise self.no_data(f"no documentation in {package.id} {package.version}")
 
     async def _search_index(
         self, title: IndexKey, file: Path, topic: str | None, budget: int

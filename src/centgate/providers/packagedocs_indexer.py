@@ -1,0 +1,183 @@
+"""Indexes of the documentation of releases, built in the background from what their packages publish."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cachetools import TTLCache
+
+from centgate.errors import AnswerTooLong, CentgateError, NoData, ProviderRateLimited, ProviderTimeout
+from centgate.fallback import open_task_group
+from centgate.libdocs.archive.archives import BadArchive
+from centgate.libdocs.index.build_job import build_index
+from centgate.libdocs.index.downloads import download_archives
+from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
+from centgate.libdocs.index.resolve import index_key
+from centgate.libdocs.index.site_pages import SitePage, SiteReader, store_pages
+from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
+from centgate.libdocs.registry.client import RegistryClient
+from centgate.libdocs.registry.packages import Package
+from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
+from centgate.providers.documentation_site import SitePages
+from centgate.sandbox import TaskFailed
+
+if TYPE_CHECKING:
+    from centgate.provider import Provider
+    from centgate.settings import Settings
+
+MAX_REFUSALS = 1_000
+REFUSAL_TTL = 600
+"""Seconds for which a release without documentation is remembered."""
+BUILD_SECONDS = 40
+"""Seconds for parsing archives; the largest accepted ones take 10 on an idle machine."""
+INDEX_SECONDS = 90
+"""Seconds for downloading, queueing and parsing together."""
+BUILD_RETRY_AFTER = 20
+"""Seconds after which another library can be read if the maximum number is being read."""
+DEADLINE_MARGIN = 0.3
+"""Seconds before the deadline of a call at which it reports that the index is still being built."""
+UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
+
+
+class PackageIndexer:
+    """Builds the index of a release once, whoever waits for it, and stores it on disk.
+
+    Failures name the provider that it builds for.
+    """
+
+    def __init__(
+        self, provider: Provider, registries: RegistryClient, settings: Settings, *, github_url: str | None
+    ) -> None:
+        """`github_url` is None or empty if the operator does not let repositories be read."""
+        self.store = IndexStore(settings.packagedocs_folder)
+        self._provider, self._registries, self._settings = provider, registries, settings
+        self._resources, self._github_url = provider.resources, github_url
+        self._refusals = TTLCache[IndexKey, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
+
+    async def await_index(self, package: Package, seconds: float) -> Path:
+        """Return the index of a release, and build it if necessary.
+
+        Raises ProviderTimeout shortly before `seconds` have passed; building continues. Raises
+        ProviderRateLimited if the maximum number of libraries is being read.
+        """
+        info, key = self._provider.info, index_key(package)
+        if refusal := self._refusals.get(key):
+            raise refusal.copy_for_caller()
+        try:
+            task = self.store.start_build(key, partial(self._build_index, package))
+        except TooManyBuilds:
+            raise ProviderRateLimited(
+                info.name,
+                f"{info.label} is already reading the maximum number of libraries",
+                retry_after=BUILD_RETRY_AFTER,
+            ) from None
+        await asyncio.wait({task}, timeout=max(0.0, seconds - DEADLINE_MARGIN))
+        if not task.done():
+            raise ProviderTimeout(
+                info.name,
+                f"{info.label} is still reading {package.id} {package.version} for the first time; "
+                "it continues, and the same payment can be sent again in a moment",
+                retry_after=10,
+            )
+        try:
+            return task.result()
+        except CentgateError as failure:
+            raise failure.copy_for_caller() from failure
+        except (OSError, sqlite3.Error) as error:
+            raise self._provider.invalid_response(
+                f"cannot store its indexes: {type(error).__name__}"
+            ) from error
+
+    def start_build(self, package: Package) -> bool:
+        """Index a release in the background. False if it has no readable documentation or others are read."""
+        key = index_key(package)
+        if key in self._refusals or not self._resources:
+            return False
+        try:
+            self.store.start_build(key, partial(self._build_index, package))
+        except TooManyBuilds:
+            return False
+        return True
+
+    async def _build_index(self, package: Package, file: Path) -> None:
+        """Write the index of a release to a file; a release without documentation is remembered."""
+        info, key = self._provider.info, index_key(package)
+        try:
+            async with asyncio.timeout(INDEX_SECONDS), open_task_group() as group:
+                site = group.create_task(self._read_site(package))
+                repository = group.create_task(self._fetch_repository(package))
+                await self._index_archives(package, file, site, repository)
+        except NoData as no_data:
+            self._refusals[key] = no_data
+            raise
+        except BadArchive as error:
+            raise self._unreadable(package, str(error)) from None
+        except TaskFailed as failure:
+            self._refusals[key] = self._unreadable(package, str(failure))
+            raise self._refusals[key] from None
+        except TimeoutError:
+            message = f"{info.label} could not read {package.id} in {INDEX_SECONDS} s"
+            raise ProviderTimeout(info.name, message) from None
+
+    async def _read_site(self, package: Package) -> list[SitePage]:
+        """Return the pages of a library's site, which describes its newest release; empty for others."""
+        if not self._settings.packagedocs_sites or not self._resources:
+            return []
+        if not self._registries.is_newest(package):
+            return []
+        pages = SitePages(self._settings, self._resources)
+        reader = SiteReader(self._resources.fetcher, self._resources.robots, pages)
+        return await reader.read_sites(package.sites)
+
+    async def _fetch_repository(self, package: Package) -> RepositoryArchive | None:
+        """Return the archive of a release's repository, if the operator lets repositories be read."""
+        if not self._github_url or not self._resources:
+            return None
+        return await RepositoryReader(self._resources.fetcher, self._github_url).fetch(package)
+
+    async def _index_archives(
+        self,
+        package: Package,
+        file: Path,
+        site: asyncio.Task[list[SitePage]],
+        repository: asyncio.Task[RepositoryArchive | None],
+    ) -> None:
+        """Index the source archive of a release, or else the installable one, with its site and repository.
+
+        Raises NoData if none has documentation.
+        """
+        assert self._resources, "no provider is called during startup validation"
+        origin = {"registry": package.registry, "name": package.name, "version": package.version}
+        unreadable = not package.archives
+        for archive in package.archives or (None,):
+            try:
+                async with (
+                    download_archives(package, archive, self._registries, file) as archive_files,
+                    store_pages(await site, file) as site_file,
+                    store_repository(await repository, file) as repository_files,
+                ):
+                    metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
+                    outcome = await self._resources.index_builder.run_task(
+                        BUILD_SECONDS,
+                        build_index,
+                        str(file),
+                        [*archive_files, *repository_files],
+                        metadata,
+                        package.readme,
+                        site_file,
+                    )
+            except AnswerTooLong:
+                unreadable = True
+                continue
+            if outcome.chunks:
+                return
+        if unreadable:
+            raise self._unreadable(package, UNREADABLE_ARCHIVES)
+        raise self._provider.no_data(f"no documentation in {package.id} {package.version}")
+
+    def _unreadable(self, package: Package, reason: str) -> CentgateError:
+        return self._provider.invalid_response(f"cannot read {package.id} {package.version}: {reason}")
