@@ -301,6 +301,17 @@ async def test_chain_refutes_liquidity_of_index(
     assert [each["source"] for each in new["evidence"]] == ["dexscreener"]
 
 
+async def test_token_that_cannot_be_traded_has_an_answer(tokens: ServedTokens):
+    data = await run_token_risk(tokens.url, tokens.token("paused"))
+
+    assert data["riskLevel"] == "critical"
+    assert "holders_cannot_sell" in [each["id"] for each in data["riskFlags"]]
+    assert data["honeypot"]["isHoneypot"] is None
+    assert data["honeypot"]["reason"] == "transfers are paused"
+    assert data["liquidity"]["totalUsd"] > 1000
+    assert any("(transfers are paused); not checked there: " in each for each in data["warnings"])
+
+
 @pytest.mark.extended
 async def test_token_without_pool_is_no_data(tokens: ServedTokens):
     with pytest.raises(NoData):

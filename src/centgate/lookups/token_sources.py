@@ -65,6 +65,8 @@ class TokenSources:
             return rpc.invalid_response("did not run the simulated trades")
         if self._is_pending:
             return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
+        if self.chain.simulation is not None and self.chain.liquidity is not None:
+            return None  # the chain shows a pool in which it cannot be traded, as while it is paused
         return _no_evidence(token, self.simulation, *self.listing.missing)
 
     def build_evidence(self, chain_id: int) -> TokenEvidence:
