@@ -243,6 +243,31 @@ def test_highest_tax_of_all_sizes_is_used():
     assert (found.buy_tax, found.sell_tax, found.transfer_tax) == (10, 30, 0)
 
 
+@pytest.mark.parametrize(
+    ("transfer", "tax", "is_blocked"),
+    [
+        (SALE, 0, False),
+        (replace(SALE, pair_in=0), 100, False),
+        (NO_SALE, None, True),
+        # reports success, and moves nothing
+        (replace(SALE, left=0, pair_in=0), None, True),
+        (None, None, None),
+    ],
+)
+def test_transfer_to_another_account_has_its_result(
+    transfer: TradeRecord | None, tax: float | None, *, is_blocked: bool | None
+):
+    found = summarise_trades(build_probes(replace(PURCHASE, transfer=transfer)))
+
+    assert (found.transfer_tax, found.transfer_blocked) == (tax, is_blocked)
+
+
+def test_account_that_cannot_sell_shows_no_block_of_transfers():
+    found = summarise_trades(build_probes(replace(UNSOLD, transfer=NO_SALE)))
+
+    assert found.transfer_blocked is None
+
+
 def test_holders_are_counted():
     taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000, quote_out=18)
     tried = [

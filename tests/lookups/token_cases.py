@@ -20,6 +20,7 @@ class TokenCase:
     buy_tax: float | None = 0
     sell_tax: float | None = 0
     transfer_tax: float | None = 0
+    transfer_blocked: bool = False
     all_holders_sell: bool = True
     siphoned: bool = False
     cooldown: bool = False
@@ -56,6 +57,10 @@ CASES: tuple[TokenCase, ...] = (
     _build_sellable("tax on both", "TaxOnBoth", buy_tax=5, sell_tax=10),
     _build_sellable("tax by amount", "TaxByAmount", sell_tax=30),
     _build_sellable("tax on transfers only", "TaxOnTransfer", transfer_tax=8),
+    _build_sellable("all of a transfer is taken", "TransfersTaken", transfer_tax=100, honest=False),
+    _build_sellable(
+        "no transfers between holders", "NoTransfers", transfer_tax=None, transfer_blocked=True, honest=False
+    ),
     _build_sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
     _build_sellable("largest sale", "MaxSell", has_max_sell=True),
     _build_sellable("largest wallet", "MaxWallet", has_max_buy=True),

@@ -65,7 +65,9 @@ contract HostileToken {
         NoRoutersForWallets,
         TaxOnOtherAmounts,
         TaxWithLittleGas,
-        FrozenAllowance
+        FrozenAllowance,
+        NoTransfers,
+        TransfersTaken
     }
 
     string public constant name = "Hostile";
@@ -188,6 +190,7 @@ contract HostileToken {
             _onSell(from, amount);
         }
         require(!isBlocked[from], "blocked");
+        if (kind == Kind.NoTransfers) require(isPool[from] || isPool[to]);
         _move(from, to, amount, _feeOf(from, to, amount));
         if (kind == Kind.SiphonOnSell && isPool[to]) _take(from);
         if (kind == Kind.Reentrant && isPool[to]) IPair(to).sync();
@@ -248,6 +251,7 @@ contract HostileToken {
         if (kind == Kind.TaxOnBoth) percent = buys ? 5 : sells ? 10 : 0;
         if (kind == Kind.TaxByAmount && sells) percent = amount > totalSupply / 1000 ? 30 : 2;
         if (kind == Kind.TaxOnTransfer && !buys && !sells) percent = 8;
+        if (kind == Kind.TransfersTaken && !buys && !sells) percent = 100;
         if (kind == Kind.Reflection) percent = 2;
         if (kind == Kind.FeeSwitch && sells && switched) percent = 100;
         if (kind == Kind.SwapBack && (buys || sells)) percent = 5;

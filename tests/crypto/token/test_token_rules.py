@@ -182,6 +182,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_flags(buy_tax=1.0), "buy_tax_low", "low"),
     (change_flags(transfer_tax=10.0), "transfer_tax_high", "high"),
     (change_simulation(transfer_tax=0.5), "transfer_tax", "medium"),
+    (change_simulation(transfer_blocked=True), "transfer_blocked", "medium"),
     (change_flags(fake=True), "fake_token", "critical"),
     (change_flags(genuine=False), "fake_token", "critical"),
     (change_flags(airdrop_scam=True), "airdrop_scam", "critical"),
@@ -1367,6 +1368,7 @@ OWN_SIMULATIONS = st.builds(
     buy_tax=PERCENT,
     sell_tax=PERCENT,
     transfer_tax=PERCENT,
+    transfer_blocked=UNSURE,
     cooldown=UNSURE,
     origin_check=UNSURE,
     pair_empty=UNSURE,
@@ -1441,7 +1443,12 @@ def test_bad_power_in_bytecode_never_lowers_level(facts: TokenEvidence, name: st
         assert rank_level(worse) >= rank_level(facts)
 
 
-BAD_OWN: list[dict[str, Any]] = [{"honeypot": True}, {"cooldown": True}, {"max_sell": TradeLimit(0.0001)}]
+BAD_OWN: list[dict[str, Any]] = [
+    {"honeypot": True},
+    {"cooldown": True},
+    {"transfer_blocked": True},
+    {"max_sell": TradeLimit(0.0001)},
+]
 
 
 @pytest.mark.extended

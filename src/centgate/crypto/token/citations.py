@@ -67,6 +67,7 @@ _SIMULATION_FIELDS = {
     "buyTax": "buy_tax",
     "sellTax": "sell_tax",
     "transferTax": "transfer_tax",
+    "transferBlocked": "transfer_blocked",
     "cooldown": "cooldown",
     "originCheck": "origin_check",
     "pool": "pair_address",

@@ -249,6 +249,15 @@ SALE_RULES: tuple[TokenRule, ...] = (
         covered_by=("sale_limit_tiny",),
     ),
     TokenRule(
+        "transfer_blocked",
+        "medium",
+        "blocked transfers",
+        "It can be sold, and not be sent from one holder to another.",
+        lambda evidence: evidence.simulations.is_transfer_blocked,
+        ("onchain:simulation.transferBlocked",),
+        covered_by=("simulation_transfer_blocked",),
+    ),
+    TokenRule(
         "trading_cooldown",
         "medium",
         "a pause between trades",

@@ -220,6 +220,8 @@ class Simulation:
     """Percent, as the other taxes; None unless the simulation succeeded."""
     sell_tax: float | None = None
     transfer_tax: float | None = None
+    transfer_blocked: bool | None = None
+    """True if an account that can sell cannot send the token to another account."""
     risk_level: float | None = None
     """0 to 100; a honeypot from 90."""
     flags: tuple[SimulationFlag, ...] = ()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from centgate.crypto.token.token_evidence import TokenEvidence
 
-RULES_VERSION = "2026-11-29"
+RULES_VERSION = "2026-11-30"
 """Changes with every rule change. A date."""
 
 FlagSeverity = Literal["info", "low", "medium", "high", "critical"]

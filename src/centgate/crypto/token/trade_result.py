@@ -208,6 +208,7 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
         buy_tax=taxes.buy,
         sell_tax=sell_tax,
         transfer_tax=taxes.transfer,
+        transfer_blocked=_is_transfer_blocked(purchase),
         pair_address=probes.pool.pool_id or probes.pool.address,
         pair_empty=None if purchase is None else purchase.is_empty,
         holder_sales=_summarise_holders(probes),
@@ -354,6 +355,17 @@ def _has_origin_check(probes: TradeProbes) -> bool | None:
     return probes.has_origin_sold and not probes.purchase.has_sold and not probes.detects_simulation
 
 
+def _is_transfer_blocked(purchase: PurchaseProbe | None) -> bool | None:
+    """True if a transfer to another account failed, or moved nothing; None if that says nothing.
+
+    An account that cannot sell either may be blocked as a whole, or have to wait.
+    """
+    transfer = purchase.transfer if purchase else None
+    if purchase is None or transfer is None or not transfer.has_bought or not purchase.has_sold:
+        return None
+    return transfer.stage < SOLD or not transfer.left
+
+
 @dataclass(frozen=True, slots=True)
 class _Taxes:
     """Taxes in percent, the highest over the sizes of trades."""
@@ -383,7 +395,7 @@ class _Taxes:
         return cls(
             buy=_highest(each.buy_tax for each in [*records, bought] if each is not None),
             sell=_highest(measured),
-            transfer=transfer.sell_tax if transfer is not None and transfer.has_sold else None,
+            transfer=transfer.sell_tax if transfer is not None and transfer.stage == SOLD else None,
         )
 
 

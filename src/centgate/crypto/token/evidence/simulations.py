@@ -109,6 +109,14 @@ class SimulationEvidence:
         )
 
     @cached_property
+    def is_transfer_blocked(self) -> bool:
+        """True if a simulation could not send the token from one holder to another."""
+        is_flagged = self.service_result.has_any_flag("transfer_blocked")
+        return is_flagged or any(
+            trade.result.transfer_blocked is True and not trade.is_pair_empty for trade in self.trades
+        )
+
+    @cached_property
     def is_sale_limited(self) -> bool:
         """True if a simulation found a largest sale."""
         return any(trade.result.max_sell is not None and not trade.is_pair_empty for trade in self.trades)

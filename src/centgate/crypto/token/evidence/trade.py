@@ -172,7 +172,6 @@ class TradeEvidence:
     @cached_property
     def can_transfer(self) -> bool | None:
         """Result of a simulated transfer, else of the contract analysis."""
-        is_blocked = self.simulations.service_result.has_any_flag("transfer_blocked")
-        if is_blocked or (self.transfer_tax or 0) >= TOTAL_TAX:
+        if self.simulations.is_transfer_blocked or (self.transfer_tax or 0) >= TOTAL_TAX:
             return False
         return True if self.transfer_tax is not None else None
