@@ -1058,6 +1058,30 @@ def test_unread_chain_is_not_said_to_lack_node():
     assert any("(the chain was not read in full)" in each for each in evaluate_token(facts).warnings)
 
 
+def test_bytecode_that_tells_some_powers_is_not_called_unread():
+    told = TokenFlags(proxy=False, pausable=True, self_destructs=False)
+    facts = replace(FACTS, own_simulation=OWN, bytecode_flags=told, owner=Owner(OWNER, "wallet"))
+
+    (warning,) = [
+        each for each in evaluate_token(facts).warnings if each.startswith("on the chain itself its bytecode")
+    ]
+
+    assert "its bytecode does not tell everything; not checked there: " in warning
+    assert "whether its owner can stop transfers" not in warning
+    assert "self-destruction" not in warning
+    assert "whether more of it can be made" in warning
+    assert "what only source code shows" in warning
+
+
+def test_unread_bytecode_leaves_all_its_checks_open():
+    facts = replace(FACTS, own_simulation=OWN, bytecode_flags=TokenFlags(proxy=False))
+
+    warnings = "; ".join(evaluate_token(facts).warnings)
+
+    assert "its bytecode was not read" in warnings
+    assert "whether its owner can stop transfers" in warnings
+
+
 def test_analysis_precedes_bytecode_and_both_are_cited():
     facts = replace(change_flags(mintable=False), bytecode_flags=replace(BYTECODE, mintable=True))
 

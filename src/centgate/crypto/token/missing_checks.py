@@ -113,10 +113,29 @@ def _warn_unread_chain(evidence: TokenEvidence) -> Iterator[str]:
         "onchain:owner": evidence.owner is not None and evidence.owner.kind != "unknown",
     }
     if unread := [part for part, is_known in is_read.items() if not is_known]:
-        what = ", ".join(_UNREAD_PARTS[part] for part in unread)
-        checks = ", ".join(dict.fromkeys(check for part in unread for check in _CHECKS_BY_SOURCE[part]))
+        what = ", ".join(_describe_unread_part(evidence, part) for part in unread)
+        checks = ", ".join(dict.fromkeys(each for part in unread for each in _unread_checks(evidence, part)))
         reason = _UNREAD_REASONS[evidence.no_own_simulation_reason]
         yield f"on the chain itself {what}{reason}; not checked there: {checks}"
+
+
+def _describe_unread_part(evidence: TokenEvidence, part: str) -> str:
+    if part == "onchain:bytecode" and evidence.contract.is_bytecode_read_in_part:
+        return "its bytecode does not tell everything"
+    return _UNREAD_PARTS[part]
+
+
+def _unread_checks(evidence: TokenEvidence, part: str) -> list[str]:
+    """Return the checks of a part that was not read, or not in full: bytecode may answer some."""
+    if part != "onchain:bytecode":
+        return _CHECKS_BY_SOURCE[part]
+    open_subjects = {
+        rule.subject
+        for rule in TOKEN_RULES
+        for name in list_evidence_fields(rule)
+        if name.startswith(part) and not any(each.value for each in cite_field(evidence, name))
+    }
+    return [check for check in _CHECKS_BY_SOURCE[part] if check in open_subjects]
 
 
 def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:

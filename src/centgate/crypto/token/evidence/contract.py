@@ -42,6 +42,12 @@ class ContractEvidence:
         flags = self.bytecode_flags or TokenFlags()
         return sum(getattr(flags, name) is not None for name in BYTECODE_FLAGS) >= MIN_BYTECODE_FLAGS
 
+    @cached_property
+    def is_bytecode_read_in_part(self) -> bool:
+        """True if the bytecode tells anything of what it can do, which the kind of a proxy is not."""
+        flags = self.bytecode_flags or TokenFlags()
+        return any(getattr(flags, name) is not None for name in BYTECODE_FLAGS if name != "proxy")
+
     # proxies and clones
 
     @cached_property
