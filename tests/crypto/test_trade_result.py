@@ -268,6 +268,50 @@ def test_account_that_cannot_sell_shows_no_block_of_transfers():
     assert found.transfer_blocked is None
 
 
+def build_limited_holder(number: int, *, balance: int, largest: int) -> HolderProbe:
+    """Return a holder that can sell a part, at most `largest`."""
+    return HolderProbe(f"0x{number:040x}", balance, largest, 10**6, SALE, NO_SALE, None)
+
+
+def test_part_that_must_be_kept_is_no_limit_and_no_pause():
+    holders = [
+        build_limited_holder(number, balance=balance, largest=balance * 99 // 100)
+        for number, balance in enumerate((1000, 5000, 70_000))
+    ]
+
+    found = summarise_trades(TradeProbes(POOL, UNSOLD, None, holders))
+
+    assert (found.honeypot, found.cannot_sell_all) == (False, True)
+    assert (found.cooldown, found.max_sell) == (None, None)
+
+
+def test_equal_limit_of_holders_is_a_largest_sale():
+    holders = [
+        build_limited_holder(number, balance=balance, largest=950)
+        for number, balance in enumerate((1000, 5000, 70_000))
+    ]
+
+    found = summarise_trades(TradeProbes(POOL, UNSOLD, None, holders))
+
+    assert (found.cannot_sell_all, found.cooldown) == (None, True)
+    assert found.max_sell is not None
+
+
+def test_sale_of_new_account_shows_that_all_can_be_sold():
+    assert summarise_trades(build_probes(PURCHASE, SALE)).cannot_sell_all is False
+
+
+@pytest.mark.parametrize(("pair_in", "words"), [(250, "a part of what was bought"), (200, "taxes transfers")])
+def test_sale_of_a_part_in_pool_without_taxes_has_its_reason(pair_in: int, words: str):
+    part = replace(SALE, amount=250, left=250, pair_in=pair_in, quote_out=2)
+    pool = PoolKey("v3", "0x" + "1" * 40, "0x" + "2" * 40, "0x" + "3" * 40, "Uniswap v3", 3000)
+
+    found = summarise_trades(TradeProbes(pool, replace(UNSOLD, other_way=part)))
+
+    assert found.honeypot is None
+    assert words in (found.explanation or "")
+
+
 def test_holders_are_counted():
     taxed, siphoned = replace(SALE, pair_in=600), replace(SALE, left=2000, pair_in=2000, quote_out=18)
     tried = [

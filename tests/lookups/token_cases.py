@@ -21,6 +21,7 @@ class TokenCase:
     sell_tax: float | None = 0
     transfer_tax: float | None = 0
     transfer_blocked: bool = False
+    cannot_sell_all: bool = False
     all_holders_sell: bool = True
     siphoned: bool = False
     cooldown: bool = False
@@ -63,6 +64,7 @@ CASES: tuple[TokenCase, ...] = (
     ),
     _build_sellable("tax of 95 %", "AlmostAllTax", sell_tax=95, honest=False),
     _build_sellable("largest sale", "MaxSell", has_max_sell=True),
+    _build_sellable("a part must be kept", "KeepsPart", cannot_sell_all=True),
     _build_sellable("largest wallet", "MaxWallet", has_max_buy=True),
     _build_sellable("pause between trades", "Cooldown", cooldown=True, later="wait"),
     _build_sellable("buyer must send the transaction", "OriginIsBuyer", origin_check=True, transfer_tax=None),

@@ -194,6 +194,7 @@ def find_errors(case: TokenCase, found: Simulation) -> list[str]:
         "largest purchase": (found.max_buy is not None, case.has_max_buy),
         "largest sale": (found.max_sell is not None, case.has_max_sell),
         "transfers are blocked": (bool(found.transfer_blocked), case.transfer_blocked),
+        "not all can be sold": (bool(found.cannot_sell_all), case.cannot_sell_all),
         "siphoned": (bool(sales and sales.siphoned), case.siphoned),
         "holders that fail": (bool(failed), not case.all_holders_sell),
     }

@@ -67,7 +67,8 @@ contract HostileToken {
         TaxWithLittleGas,
         FrozenAllowance,
         NoTransfers,
-        TransfersTaken
+        TransfersTaken,
+        KeepsPart
     }
 
     string public constant name = "Hostile";
@@ -228,6 +229,7 @@ contract HostileToken {
         if (kind == Kind.ContractSellers) require(from.code.length > 0);
         if (kind == Kind.RichOrigins) require(tx.origin.balance > 5000 ether);
         if (kind == Kind.FreeTransactions) require(tx.gasprice == 0 || block.basefee == 0);
+        if (kind == Kind.KeepsPart) require(amount <= balanceOf(from) * 99 / 100);
         if (kind == Kind.HoldingLimit) require(balanceOf(from) <= totalSupply / 1000);
         if (kind == Kind.WalletSellers) require(from.code.length > 0 || tx.origin != from);
         if (kind == Kind.CodelessForOthers) require(from.code.length == 0 && tx.origin != from);

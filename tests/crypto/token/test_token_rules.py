@@ -269,6 +269,7 @@ LEVELLING: list[tuple[TokenEvidence, str, str]] = [
     (change_simulation(max_sell=TradeLimit(4)), "sale_limit", "medium"),
     (replace(FACTS, own_simulation=Simulation(succeeded=True, origin_check=True)), "origin_check", "low"),
     (replace(FACTS, own_simulation=replace(OWN, cooldown=True)), "trading_cooldown", "medium"),
+    (replace(FACTS, own_simulation=replace(OWN, cannot_sell_all=True)), "cannot_sell_all", "high"),
     (replace(FACTS, analysis=None, bytecode_flags=BYTECODE), "bytecode_only", "low"),
     (change_simulation(risk_level=60), "simulation_risk", "high"),
     (replace(FACTS, analysis=None), "no_contract_analysis", "medium"),
@@ -1394,6 +1395,7 @@ OWN_SIMULATIONS = st.builds(
     transfer_tax=PERCENT,
     transfer_blocked=UNSURE,
     cooldown=UNSURE,
+    cannot_sell_all=UNSURE,
     origin_check=UNSURE,
     pair_empty=UNSURE,
     holder_sales=st.none()
@@ -1470,6 +1472,7 @@ def test_bad_power_in_bytecode_never_lowers_level(facts: TokenEvidence, name: st
 BAD_OWN: list[dict[str, Any]] = [
     {"honeypot": True},
     {"cooldown": True},
+    {"cannot_sell_all": True},
     {"transfer_blocked": True},
     {"max_sell": TradeLimit(0.0001)},
 ]

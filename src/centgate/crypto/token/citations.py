@@ -68,6 +68,7 @@ _SIMULATION_FIELDS = {
     "sellTax": "sell_tax",
     "transferTax": "transfer_tax",
     "transferBlocked": "transfer_blocked",
+    "cannotSellAll": "cannot_sell_all",
     "cooldown": "cooldown",
     "originCheck": "origin_check",
     "pool": "pair_address",

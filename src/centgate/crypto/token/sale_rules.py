@@ -128,8 +128,8 @@ SALE_RULES: tuple[TokenRule, ...] = (
         "high",
         "whether all of it can be sold at once",
         "A holder cannot sell the whole holding at once.",
-        lambda evidence: evidence.flags.cannot_sell_all is True,
-        ("goplus:cannot_sell_all",),
+        lambda evidence: evidence.flags.cannot_sell_all is True or evidence.simulations.must_keep_part,
+        ("goplus:cannot_sell_all", "onchain:simulation.cannotSellAll"),
     ),
     TokenRule(
         "cannot_buy",

@@ -216,6 +216,8 @@ class Simulation:
     """True if a sale right after the purchase fails, and holders can sell."""
     origin_check: bool | None = None
     """True if only the sender of the transaction itself can buy."""
+    cannot_sell_all: bool | None = None
+    """True if holders can sell nearly their whole holding at once, and nobody a whole one."""
     buy_tax: float | None = None
     """Percent, as the other taxes; None unless the simulation succeeded."""
     sell_tax: float | None = None

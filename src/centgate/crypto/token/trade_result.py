@@ -29,6 +29,8 @@ FEW_HOLDERS = 3
 """Holders that outweigh new accounts, if they all fail, or if at least half of them sell."""
 HIGH_TAX_DIFFERENCE = 10.0
 """Percentage points above the lowest tax of a holder that count as a much higher tax."""
+NEARLY_ALL = 0.9
+"""Share of a holding of which the largest sale shows no limit, but that a part must be kept."""
 _NO_REASON = FailureReason(None, None)
 NO_FEATURES = "no node of this chain can simulate calls"
 NOT_RUN = "the simulation did not run on the node"
@@ -65,6 +67,7 @@ WALLET_FAILS = (
 HEAVY_GAS = "a small sale uses so much gas that a larger one could not be tried"
 ONLY_DIRECT = "the token sells only by a direct transfer to the pool, and refuses the simulation's router"
 ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such tokens"
+ONLY_IN_PART = "a part of what was bought can be sold, and not all of it at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,16 @@ class TradeProbes:
         return self.has_origin_sold
 
     @property
+    def must_keep_part(self) -> bool:
+        """True if nobody can sell a whole holding, and holders nearly all of it."""
+        whole = [each for each in self.selling if each.full is not None]
+        return (
+            bool(whole)
+            and not self.has_sold
+            and all(each.is_limited and each.largest >= each.balance * NEARLY_ALL for each in whole)
+        )
+
+    @property
     def detects_simulation(self) -> bool:
         """True if new accounts sell only in a way that no wallet has: a contract sends, or they have code."""
         if self.purchase is None or not self.purchase.has_bought or self.purchase.has_sold:
@@ -205,6 +218,7 @@ def summarise_trades(probes: TradeProbes) -> Simulation:
         explanation=verdict.explanation or verdict.reason.explanation,
         cooldown=_has_cooldown(probes),
         origin_check=_has_origin_check(probes),
+        cannot_sell_all=probes.must_keep_part or (False if probes.has_sold else None),
         buy_tax=taxes.buy,
         sell_tax=sell_tax,
         transfer_tax=taxes.transfer,
@@ -317,7 +331,7 @@ def _unusual_way(probes: TradeProbes) -> str | None:
     if not purchase.other_way.has_sold:
         return None
     if probes.pool.kind in _TAXLESS_KINDS:
-        return ONLY_TOPPED_UP
+        return ONLY_TOPPED_UP if purchase.other_way.sell_tax else ONLY_IN_PART
     if purchase.small.failure.code == "no_allowance":
         return None
     holders = [each.other_way for each in probes.tested if each.other_way is not None]
@@ -342,7 +356,7 @@ def _has_cooldown(probes: TradeProbes) -> bool | None:
     """True if a sale right after a purchase fails and holders can sell; None if that was not tried."""
     if probes.has_sold or probes.has_origin_sold:
         return False
-    if not probes.has_bought or not probes.tested:
+    if not probes.has_bought or not probes.tested or probes.must_keep_part:
         return None
     return bool(probes.selling)
 
@@ -446,6 +460,8 @@ def _max_sell(probes: TradeProbes) -> TradeLimit | None:
         return TradeLimit(
             _scale(record.amount, purchase.token_decimals), _scale(record.quote_out, purchase.quote_decimals)
         )
+    if probes.must_keep_part:
+        return None
     limited = [each.largest for each in probes.selling if each.is_limited]
     return TradeLimit(_scale(max(limited), purchase.token_decimals)) if limited else None
 

@@ -109,6 +109,11 @@ class SimulationEvidence:
         )
 
     @cached_property
+    def must_keep_part(self) -> bool:
+        """True if a simulation could not sell a whole holding, and nearly all of it."""
+        return any(trade.result.cannot_sell_all is True and not trade.is_pair_empty for trade in self.trades)
+
+    @cached_property
     def is_transfer_blocked(self) -> bool:
         """True if a simulation could not send the token from one holder to another."""
         is_flagged = self.service_result.has_any_flag("transfer_blocked")
