@@ -235,6 +235,52 @@ def test_refusal_names_terms_that_differ(
     assert error["message"].endswith(f"the accepted terms are not this service's terms: {named}")
 
 
+# the change of a valid payment, and how the message goes on after saying that it is none
+NAMED_MEMBERS: dict[str, tuple[Callable[[Payload], object], str]] = {
+    "a time that is a number": (set_authorization("validBefore", 1), "payload.authorization.validBefore: "),
+    "a value in words": (set_authorization("value", "abc"), "payload.authorization.value: "),
+    "no payer": (
+        lambda payload: payload["payload"]["authorization"].pop("from"),
+        "payload.authorization: Object missing required field `from`",
+    ),
+    "permit2": (replace_by_permit2, "payload: Object missing required field `authorization`"),
+    "an amount that is a number": (set_accepted("amount", 10000), "accepted.amount: "),
+    "no accepted terms": (lambda payload: payload.pop("accepted"), "accepted: Field required"),
+    "a resource that is no object": (
+        lambda payload: payload.update(resource="x"),
+        "resource: Input should be a valid dictionary",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "named"), NAMED_MEMBERS.values(), ids=NAMED_MEMBERS.keys())
+def test_refusal_names_malformed_member(
+    served_api: ServedApi, change: Callable[[Payload], object], named: str
+) -> None:
+    payload = sign_payload(served_api.client, Buyer())
+    change(payload)
+
+    message = pay(served_api.client, encode_header(payload)).json()["error"]["message"]
+
+    assert f"scheme exact: {named}" in message
+    assert "_Lenient" not in message
+
+
+@pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        (b"!!!", "it is not standard base64 with padding"),
+        (encode_text("{"), "the decoded text is not JSON"),
+        (encode_text("[]"), "the decoded text is not a JSON object"),
+    ],
+    ids=["not base64", "not json", "a list"],
+)
+def test_refusal_says_how_far_header_was_read(served_api: ServedApi, header: bytes, problem: str) -> None:
+    message = _post(served_api.client, header).json()["error"]["message"]
+
+    assert message.endswith(problem)
+
+
 # the change of a payment before it is signed, and the reason
 SIGNED = {
     "to another address": ({"to": ELSEWHERE}, RECIPIENT),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import orjson
@@ -234,18 +234,33 @@ def _decode_header(header: str) -> PaymentPayload:
         raise build_rejection(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
         # msgspec decodes base64 in a quarter of the time of `binascii`, and as strictly
-        raw: dict[str, Any] = orjson.loads(msgspec.convert(header, bytes))
-        if (version := raw.get("x402Version", X402_VERSION)) != X402_VERSION:
-            named = f" {version!r}"[:19] if isinstance(version, int | str) else ""
-            raise build_rejection(
-                f"x402 version{named} is not supported; use the number {X402_VERSION}",
-                "invalid_x402_version",
-            )
-        return parse_payload(raw)
-    except (ValueError, AttributeError) as error:
+        text = msgspec.convert(header, bytes)
+    except ValueError as error:
+        raise _format_rejection("it is not standard base64 with padding") from error
+    try:
+        raw = orjson.loads(text)
+    except ValueError as error:
+        raise _format_rejection("the decoded text is not JSON") from error
+    if not isinstance(raw, dict):
+        raise _format_rejection("the decoded text is not a JSON object")
+    content = cast(dict[str, Any], raw)
+    if (version := content.get("x402Version", X402_VERSION)) != X402_VERSION:
+        named = f" {version!r}"[:19] if isinstance(version, int | str) else ""
         raise build_rejection(
-            "PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact", "invalid_payload"
-        ) from error
+            f"x402 version{named} is not supported; use the number {X402_VERSION}", "invalid_x402_version"
+        )
+    try:
+        return parse_payload(content)
+    except ValueError as error:
+        raise _format_rejection(str(error)) from error
+
+
+def _format_rejection(problem: str) -> PaymentRequired:
+    """Return the error for a header that is not a payment; `problem` says what is wrong with it."""
+    return build_rejection(
+        f"PAYMENT-SIGNATURE is not the base64 of an x402 payment for scheme exact: {problem}",
+        "invalid_payload",
+    )
 
 
 def _find_signed_terms(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 # `\Z`, because `$` also matches before a newline at the end
@@ -112,15 +112,24 @@ class _LenientPayload(_LenientModel):
 
 
 def parse_payload(content: Any) -> PaymentPayload:
-    """Parse an x402 payment from its JSON. Raises ValueError for anything else."""
+    """Parse an x402 payment from its JSON. Raises ValueError, which names the member, for anything else."""
     try:
         return msgspec.convert(content, PaymentPayload)
     except msgspec.ValidationError:
+        pass
+    try:
         lenient = _LenientPayload.model_validate(content)
-    accepted = lenient.accepted
+        exact = msgspec.convert(lenient.payload, ExactPayload)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        problem = first["msg"].partition(" or instance of ")[0]  # the rest names a class of this module
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {problem}") from error
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise ValueError(f"payload{place.rstrip('`')}: {problem}") from error
     return PaymentPayload(
         x402_version=lenient.x402_version,
-        payload=msgspec.convert(lenient.payload, ExactPayload),
-        accepted=AcceptedTerms(**accepted.model_dump()),
+        payload=exact,
+        accepted=AcceptedTerms(**lenient.accepted.model_dump()),
         extensions=lenient.extensions,
     )
