@@ -18,7 +18,7 @@ import pytest
 from buyer import PHISHING, ApiFactory, Buyer, pay, sign_payment
 from databases import Postgres
 from facilitators import StubFacilitator, refuse_with, reply_with
-from journal_rows import NOW, answer_row, insert_rows, payment_row
+from journal_rows import NOW, answer_row, insert_rows, payment_row, refund_row
 from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import DAILY_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS
@@ -30,6 +30,7 @@ from centgate.settings import Settings
 
 REFUND = "0x" + "F0" * 32
 DAY = 86_400.0
+SERVICE = "libdocs-resolve-library"  # the longest name
 
 
 def list_payments(url: str, *arguments: str) -> Any:
@@ -188,6 +189,32 @@ def test_tables_of_several_networks_are_readable(tmp_path: Path, width: int) -> 
             assert "0.010000" in row, command
     references = [each["transaction"][-4:] for each in rows]
     assert all(each in tables[("refund-list",)] for each in references)  # `payments refunded` needs them
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [(("summary",), ""), (("totals",), SERVICE), (("totals", "--by", "network"), "")],
+    ids=["summary", "totals", "by network"],
+)
+def test_figures_are_whole_in_narrow_terminal(tmp_path: Path, command: tuple[str, ...], name: str) -> None:
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    states = ["delivered"] * 115 + ["refused", "unused", "settling", "settled"] * 3
+    networks = ("eip155:8453", "eip155:42161")
+    rows = [
+        old_payment_row(2 * number + each, state, number % 3, network=network, service=SERVICE)
+        for each, network in enumerate(networks)
+        for number, state in enumerate(states)
+    ]
+    rows[0]["settled_at"] -= 120  # delivered late
+    refunds = [refund_row(rows[len(states) - 1])]
+    insert_now(url, payments=rows, refunds=refunds)
+
+    lines = run_payments_command(*command, url=url, width=80).stdout.splitlines()
+
+    for network in networks:
+        *_, row = (each.split() for each in lines if network in each and name in each)
+        assert {"127", "118", "115"} <= set(row)  # payments, settled, delivered
+        assert row[-1] == "1.180000"
 
 
 def test_totals_by_network_have_each_network_once(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def run_command(work: Callable[[CommandContext], Awaitable[ExitCode]]) -> ExitCo
 
 
 def print_renderable(content: RenderableType) -> None:
-    """Print a table in the terminal's width, or a line without wrapping."""
-    create_console().print(content, soft_wrap=not isinstance(content, Table))
+    """Print a table in the terminal's width if it fits, or a line without wrapping."""
+    create_console().print(content, soft_wrap=not isinstance(content, Table), crop=False)
 
 
 async def _run_in_context(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ _NO_WRAP = ("time", "day", "attempts", "dollars", "state", "network", "payer", "
 """Columns that are never wrapped."""
 _ALL_FIGURES_MIN_WIDTH = 120
 """Minimum terminal width for columns that are usually 0."""
+_COLUMN_GAP = 2
 _LABEL_WIDTH = 26
 
 
@@ -110,13 +111,12 @@ def summary_table(lines: Sequence[DailyTotals], sums: Sequence[DailyTotals], wid
         names.insert(1, "asset")
     if width < _ALL_FIGURES_MIN_WIDTH:
         names = [name for name in names if name in ("day", "dollars") or any(each[name] for each in entries)]
-    table = _create_table(names)
+    rows: list[dict[str, Any]] = []
     for each, line in zip(entries, (*lines, *sums), strict=True):
         asset = shorten_name(str(each["asset"]), width)
         cell = format_dollars_cell(line.figures.amount, line.network)
-        cells = {**each, "day": each["day"] or "all", "asset": asset, "dollars": cell}
-        table.add_row(*(escape_controls(cells[name]) for name in names))
-    return table
+        rows.append({**each, "day": each["day"] or "all", "asset": asset, "dollars": cell})
+    return _figures_table(names, rows, width)
 
 
 def totals_table(
@@ -136,12 +136,29 @@ def totals_table(
         names.insert(1, "asset")
     if width < _ALL_FIGURES_MIN_WIDTH:
         names = [name for name in names if name in (by, "dollars") or any(each[name] for each in entries)]
-    table = _create_table(names)
+    rows: list[dict[str, Any]] = []
     for each in entries:
         shown = {by: "all", **{name: value for name, value in each.items() if value is not None}}
-        shown |= {name: shorten_name(str(shown[name]), width) for name in ("asset", by)}
+        shown |= {name: shorten_name(str(shown[name]), width) for name in ("asset", "payer") if name in shown}
         shown["dollars"] = format_dollars_cell(int(str(each["amount"])), str(each["network"]))
-        table.add_row(*(escape_controls(str(shown[name])) for name in names))
+        rows.append(shown)
+    return _figures_table(names, rows, width)
+
+
+def _figures_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> Table:
+    """Render figures, whose headings alone are folded on a narrow terminal: half a number is another one.
+
+    What does not fit even so makes lines that are longer than the terminal's.
+    """
+    table = _create_table(names)
+    for row in rows:
+        table.add_row(*(escape_controls(row[name]) for name in names))
+    for column, name in zip(table.columns, names, strict=True):
+        column.no_wrap = name not in TOTAL_NAMES
+        column.min_width = max((len(str(cell)) for cell in column.cells), default=0)
+    needed = sum((column.min_width or 0) + _COLUMN_GAP for column in table.columns)
+    if needed > width:
+        table.width = needed
     return table
 
 
@@ -213,7 +230,7 @@ def _format_second(seconds: float) -> str:
 
 
 def _create_table(names: Sequence[str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="cyan")
+    table = Table(box=None, padding=(0, _COLUMN_GAP, 0, 0), header_style="cyan")
     numbers = {"dollars", "attempts", *TOTAL_NAMES}
     for name in names:
         table.add_column(
