@@ -62,6 +62,17 @@ def test_health_reports_unusable_database(
     assert (response.status_code, response.json()["db"]) == (503, "unavailable")
 
 
+def test_health_reports_removed_database(api: ApiFactory, settings: Settings, file: Path) -> None:
+    client = api(settings)
+    healthy = client.get("/health")
+    file.unlink()
+
+    response = client.get("/health")
+
+    assert (healthy.status_code, response.status_code) == (200, 503)
+    assert client.get("/readyz").status_code == 503
+
+
 @each_ruin
 def test_unrecorded_payment_is_not_taken(
     api: ApiFactory,

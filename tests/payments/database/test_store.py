@@ -202,6 +202,41 @@ async def test_reopenable_file_is_used_again(tmp_path: Path) -> None:
         assert await store.run(partial(insert_worker, "two")) == "two"
 
 
+async def test_removed_file_is_not_created_again(tmp_path: Path) -> None:
+    file, moved = tmp_path / "journal.db", tmp_path / "moved.db"
+    async with open_test_store(file) as store:
+        await store.run(partial(insert_worker, "one"))
+        file.rename(moved)
+
+        with pytest.raises(JournalUnavailable):
+            await store.run(partial(insert_worker, "two"))
+        with pytest.raises(JournalUnavailable):
+            await store.read(partial(queries.count_settleable, 1))
+        with pytest.raises(JournalUnavailable):
+            await store.run(partial(insert_worker, "three"))
+        assert not file.exists()
+
+        moved.rename(file)
+        await store.run(partial(insert_worker, "four"))
+
+    assert read_workers(file) == {"one", "four"}
+
+
+async def test_replaced_file_is_not_used(tmp_path: Path) -> None:
+    file, backup = tmp_path / "journal.db", tmp_path / "backup.db"
+    async with open_test_store(backup) as store:
+        await store.run(partial(insert_worker, "one"))
+    async with open_test_store(file) as store:
+        await store.run(partial(insert_worker, "two"))
+        backup.rename(file)
+
+        with pytest.raises(JournalUnavailable) as failed:
+            await store.run(partial(insert_worker, "three"))
+
+    assert "was removed or replaced" in failed.value.detail
+    assert "three" not in read_workers(file)
+
+
 async def test_more_units_than_one_commit_holds_are_stored(tmp_path: Path) -> None:
     names = {f"worker {number}" for number in range(2 * MAX_UNITS_PER_COMMIT + 100)}
     async with open_test_store(tmp_path / "journal.db") as store:

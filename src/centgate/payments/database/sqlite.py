@@ -118,6 +118,8 @@ class SqliteStore:
         self._checkpoint: asyncio.Future[None] | None = None
         self._units_since_checkpoint = 0
         self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        """Inode of the file that was opened first, None before; no other file is used after it."""
         self._is_schema_checked = False
         """True once a read has found the schema up to date."""
         self._statements, self._commits = _LoopWork(), _LoopWork()
@@ -201,7 +203,8 @@ class SqliteStore:
         for job in jobs:
             _deliver_result(job)
         self._units_since_checkpoint += len(jobs)
-        if self._units_since_checkpoint >= CHECKPOINT_EVERY and self._checkpoint is None:
+        is_due = self._units_since_checkpoint >= CHECKPOINT_EVERY
+        if is_due and self._checkpoint is None and self._read_inode() == self._inode:
             self._units_since_checkpoint = 0
             self._checkpoint = asyncio.get_running_loop().run_in_executor(
                 self._threads, _run_checkpoint, self._path
@@ -213,8 +216,10 @@ class SqliteStore:
 
     def _try_lock(self) -> bool:
         """Acquire the write lock if the file is open and the lock is free; return True on success."""
+        if self._connection is None or self._read_inode() != self._inode:
+            return False
         try:
-            return self._connection is not None and bool(self._connection.execute("BEGIN IMMEDIATE"))
+            return bool(self._connection.execute("BEGIN IMMEDIATE"))
         except sqlite3.Error:
             return False
 
@@ -225,7 +230,8 @@ class SqliteStore:
         """
         started = time.perf_counter()
         with self._store_failure(jobs):
-            self._connection = self._connection or _open_migrated(self._path)
+            self._require_same_file()
+            self._connection = self._connection or self._open_for_writing()
             _run_together(jobs, self._connection)
             return time.perf_counter() - started
         return None
@@ -257,6 +263,28 @@ class SqliteStore:
             for job in jobs:
                 job.error = JournalUnavailable(error)
 
+    def _open_for_writing(self) -> sqlite3.Connection:
+        connection = _open_migrated(self._path)
+        self._inode = self._inode or self._read_inode()
+        return connection
+
+    def _require_same_file(self) -> None:
+        """Raise FileNotFoundError if the path no longer names the file that was opened first.
+
+        Payments that are written to a removed file are lost with this process. SQLite has the same check
+        (SQLITE_READONLY_DBMOVED), but not in WAL mode. Another file is not used either: the write-ahead log
+        beside it may belong to the first one, and would be applied to it.
+        """
+        if self._inode is not None and self._read_inode() != self._inode:
+            raise FileNotFoundError(f"{self._path} was removed or replaced: put it back, or restart")
+
+    def _read_inode(self) -> int | None:
+        """Return the inode of the file at the path, None if there is none."""
+        try:
+            return self._path.stat().st_ino
+        except OSError:
+            return None
+
     def _close_connection(self) -> None:
         if self._connection is not None:
             with suppress(sqlite3.Error):
@@ -273,8 +301,9 @@ class SqliteStore:
                 return _run_unit(unit(), connection)
 
         try:
+            self._require_same_file()
             return self._with_file(read)
-        except SchemaMismatch as error:
+        except (SchemaMismatch, FileNotFoundError) as error:
             raise JournalUnavailable(error) from error
         except JournalUnavailable:
             self._is_schema_checked = False  # the file may have been replaced
