@@ -275,6 +275,13 @@ def test_name_may_have_port_allowed_by_any_entry() -> None:
     assert policy.rejection("http://127.0.0.2/") == "its host 127.0.0.2 is not a public address"
 
 
+def test_address_is_named_if_its_port_is_a_default_port() -> None:
+    policy = FetchPolicy(frozenset({80, 443, 8080}), allowed_networks=("127.0.0.2:8080",))
+
+    assert policy.rejection("http://127.0.0.2:8080/") is None
+    assert policy.rejection("http://127.0.0.2/") == "its host 127.0.0.2 is not a public address"
+
+
 def test_port_is_named_if_the_address_is_allowed() -> None:
     policy = FetchPolicy(allowed_networks=("127.0.0.0/8",))
 

@@ -43,8 +43,10 @@ class FetchPolicy:
             return self._name_rejection(target)
         if self.can_connect(str(target.address), target.port):
             return None
-        # if the host may be fetched on one of the default ports, only the port can be wrong
-        if any(self.can_connect(str(target.address), port) for port in self.ports):
+        # if the host may be fetched on one of the default ports, only another port can be wrong
+        if target.port not in self.ports and any(
+            self.can_connect(str(target.address), port) for port in self.ports
+        ):
             return self._port_rejection(target.port)
         return f"its host {target.label} is not a public address"
 
