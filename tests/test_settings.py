@@ -216,6 +216,14 @@ def test_settings_are_immutable() -> None:
         Settings().port = 1
 
 
+def test_env_file_that_is_not_text_is_named(tmp_path: Path, monkeypatch: Environment) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_bytes(b"CENTGATE_PORT=9001\n\xff\xfe")
+
+    with pytest.raises(ValueError, match=r"^\.env is not text in UTF-8$"):
+        Settings()
+
+
 def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_ALLOWED_ORIGINS", "https://a.example, https://b.example,")
 

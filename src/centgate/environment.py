@@ -17,7 +17,7 @@ def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dic
     Left out are variables that begin with one of `excluded`: those of a buyer on the same machine.
     `own_files` are settings that end in `_FILE` themselves. Raises ValueError if a file cannot be read.
     """
-    merged = {**{name: value or "" for name, value in dotenv_values(".env").items()}, **os.environ}
+    merged = {**{name: value or "" for name, value in read_env_file().items()}, **os.environ}
     variables = {
         name.removeprefix(PREFIX): value
         for name, value in merged.items()
@@ -30,6 +30,16 @@ def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dic
         variables.setdefault(name.removesuffix("_FILE"), _read_secret_file(name, path))
         del variables[name]
     return variables
+
+
+def read_env_file() -> dict[str, str | None]:
+    """Return the variables of `.env` in the working directory. Raises ValueError if it cannot be read."""
+    try:
+        return dotenv_values(".env")
+    except OSError as error:
+        raise ValueError(f".env: cannot read it: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(".env is not text in UTF-8") from error
 
 
 def _read_secret_file(name: str, path: str) -> str:

@@ -7,9 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
-from dotenv import dotenv_values
-
-from centgate.environment import PREFIX
+from centgate.environment import PREFIX, read_env_file
 from centgate.settings.model import Settings
 from centgate.settings.terms import SINGLE_TOKEN_FIELDS
 from centgate.settings.variables import PRICE_PREFIX, field_variables, read_server_variables
@@ -42,7 +40,7 @@ def get_raw_value(name: str) -> str | None:
 
 def find_variables(names: Iterable[str]) -> list[str]:
     """Return the variables, with prefix, that set these settings, in lower case, by a value or a file."""
-    merged: dict[str, str | None] = {**dotenv_values(".env"), **os.environ}
+    merged: dict[str, str | None] = {**read_env_file(), **os.environ}
     candidates = (f"{PREFIX}{name.upper()}{suffix}" for name in names for suffix in ("", "_FILE"))
     return [each for each in candidates if merged.get(each)]
 
@@ -55,7 +53,7 @@ def find_setting_source(settings: Settings, name: str) -> SettingSource:
     value, field = getattr(settings, name, None), Settings.model_fields.get(name)
     places: tuple[tuple[Mapping[str, str | None], SettingSource], ...] = (
         (os.environ, "environment"),
-        (dotenv_values(".env"), ".env"),
+        (read_env_file(), ".env"),
     )
     for names, kind in places:
         if raw := names.get(variable):
