@@ -231,6 +231,19 @@ def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
 
 
 @pytest.mark.parametrize(
+    "origins", ["app.example", "https://app.example/shop", "https://*.example", "*,localhost:3000"]
+)
+def test_origin_that_no_browser_sends_is_refused(origins: str) -> None:
+    with pytest.raises(ValidationError, match=r"such as https://app\.example"):
+        Settings(allowed_origins=origins)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("origin", ["*", "null", "http://localhost:3000", "chrome-extension://abcdefgh"])
+def test_origin_of_browsers_is_accepted(origin: str) -> None:
+    assert Settings(allowed_origins=(origin,)).allowed_origins == (origin,)
+
+
+@pytest.mark.parametrize(
     ("url", "origin"),
     [
         ("https://api.example/", "https://api.example"),

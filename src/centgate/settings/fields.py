@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
@@ -16,6 +17,10 @@ class SettingsGroup(BaseSettings):
     """
 
     model_config = SettingsConfigDict(defer_build=True)  # a group needs no validator of its own
+
+
+_ALLOWED_ORIGIN = r"\*|null|[a-z][a-z0-9+.-]*://[^/?#*\s]+"
+"""`*`, or an `Origin` header; extensions of browsers have schemes of their own, sandboxed pages send null."""
 
 
 def split_list(value: Any) -> Any:
@@ -44,10 +49,17 @@ def normalize_origin(value: Any) -> Any:
 
 
 def _split_origins(value: Any) -> Any:
+    """Split and normalise allowed origins. Raises ValueError for one that no browser sends."""
     origins = split_list(value)
     if not isinstance(origins, tuple | list):
         return origins
-    return tuple(map(normalize_origin, cast(Sequence[Any], origins)))
+    normalized = tuple(map(normalize_origin, cast(Sequence[Any], origins)))
+    for origin in normalized:
+        if isinstance(origin, str) and not re.fullmatch(_ALLOWED_ORIGIN, origin):
+            raise ValueError(
+                f"{origin!r} is no origin: write * or a URL without a path, such as https://app.example"
+            )
+    return normalized
 
 
 CommaList = Annotated[tuple[str, ...], BeforeValidator(split_list)]
