@@ -308,6 +308,19 @@ def test_payment_signed_for_other_terms_is_refused(
     assert served_api.facilitator.settle_calls == calls
 
 
+@pytest.mark.parametrize(
+    ("seconds", "message"),
+    [(-1, "the payment has expired"), (4, "the payment expires within 6 seconds, too soon to settle it")],
+)
+def test_refusal_tells_expired_from_expiring(served_api: ServedApi, seconds: int, message: str) -> None:
+    end = str(int(time.time()) + seconds)
+    payload = sign_payload(served_api.client, Buyer(), validBefore=end)
+
+    error = pay(served_api.client, encode_header(payload)).json()["error"]
+
+    assert error["message"] == message
+
+
 def _post(client: httpx.Client, header: bytes) -> httpx.Response:
     return client.post(PHISHING, json=QUESTION, headers=[(b"PAYMENT-SIGNATURE", header)])
 

@@ -212,8 +212,11 @@ def _window_problem(presented: PresentedPayment, now: float) -> PaymentRequired 
         not_yet = "invalid_exact_evm_payload_authorization_valid_after"
         return build_rejection("the payment is not valid yet", not_yet)
     end = int(authorization.valid_before)
-    if end < now + MIN_REMAINING_SECONDS:
+    if end <= now:
         return build_rejection("the payment has expired", reason)
+    if end < now + MIN_REMAINING_SECONDS:
+        message = f"the payment expires within {MIN_REMAINING_SECONDS} seconds, too soon to settle it"
+        return build_rejection(message, reason)
     if presented.expires_at is not None and presented.expires_at <= now:
         return build_rejection("the challenge has expired: sign a new one", reason)
     limit = presented.terms.route.window + MAX_EXTRA_WINDOW
