@@ -56,7 +56,7 @@ DOUBTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"txns": {"h24": {"buys": 3}}}, "the source gives no txns24h for this pair"),
 )
 OF_TOKEN = {"chain": "base", "tokenAddress": TOKEN}
-FALLBACK = "a fallback source was used: GeckoTerminal instead of DEX Screener, which did not answer"
+FALLBACK = "a fallback source was used: GeckoTerminal instead of DEX Screener, which gave no usable answer"
 UNLISTED = "a fallback source was used: GeckoTerminal instead of DEX Screener, which has no such pair"
 LISTED = (
     "pairCreatedAt is from GeckoTerminal: for an older pair it may be the day "

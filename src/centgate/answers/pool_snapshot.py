@@ -242,7 +242,7 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
             yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"
     if pair.source == "geckoterminal":
         first = trace.providers.get(DexScreener.info.name, {})
-        reason = "has no such pair" if first.get("status") == "no_data" else "did not answer"
+        reason = "has no such pair" if first.get("status") == "no_data" else "gave no usable answer"
         yield (
             f"a fallback source was used: {GeckoTerminal.info.label} instead of {DexScreener.info.label}, "
             f"which {reason}"
