@@ -209,6 +209,57 @@ async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, o
 
 
 @pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        *(("quill@1", "1"), ("quill@^1.2", "^1.2"), ("quill==1.4.0", "==1.4.0"), ("quill ~= 1.4", "~= 1.4")),
+        *(("quill>=1,<2", ">=1,<2"), ("quill[ink]==1.4", "==1.4"), ("quill 1.4", "1.4"), ("Quill v1", "v1")),
+        *(("/npm/quill@1.4.0", "1.4.0"), ("quill<2; python_version < '3.9'", "<2")),
+    ],
+)
+async def test_version_beside_name_is_no_part_of_it(
+    name: str, version: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_javascript("quill", "2.1.0", TYPED)
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries(name)
+        warnings = packagedocs.trace.warnings
+
+    assert found.id == "/npm/quill"
+    assert (
+        f"the version {version!r} was not looked up, only the newest one is listed: "
+        "libdocs-query-docs reads another one by its id, such as /npm/quill@<version>"
+    ) in warnings
+
+
+@pytest.mark.parametrize(
+    "name", ["quill@2", "quill@latest", "quill==2.1.0", "quill>=1.4", "quill[ink]", "quill 2", "quill 2.x"]
+)
+async def test_version_of_newest_release_causes_no_warning(
+    name: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_javascript("quill", "2.1.0", TYPED)
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries(name)
+        warnings = packagedocs.trace.warnings
+
+    assert found.id == "/npm/quill"
+    assert not [each for each in warnings if "was not looked up" in each or "similar names" in each]
+
+
+async def test_number_in_name_is_no_version(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_javascript("quill-2", "1.0.0", TYPED)
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries("quill 2")
+        warnings = packagedocs.trace.warnings
+
+    assert found.id == "/npm/quill-2"
+    assert not [each for each in warnings if "was not looked up" in each]
+
+
+@pytest.mark.parametrize(
     "name", ["quill rust", "rust quill", "quill crate", "cargo quill", "quill for rust 1.2"]
 )
 async def test_word_selects_crates(name: str, registry: PackageRegistry, open_docs: Open) -> None:

@@ -35,6 +35,7 @@ from centgate.libdocs.registry.aliases import (
     names_go,
     names_package,
     names_rust,
+    normalize_library_name,
     package_id,
 )
 from centgate.libdocs.registry.client import RegistryClient
@@ -42,6 +43,7 @@ from centgate.libdocs.registry.library_id import LibraryReference, parse_library
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed
+from centgate.libdocs.registry.specifiers import admits, parse_specifier
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER, PackageIndexer
 from centgate.sanitize import clean_line
@@ -113,7 +115,11 @@ class PackageDocs(Provider):
             return all_upstreams
         library_id = options.get("libraryId")
         library = parse_library_id(str(library_id)) if library_id is not None else None
-        packages = library.packages if library else find_candidates(str(options.get("libraryName", "")))
+        packages = (
+            library.packages
+            if library
+            else find_candidates(parse_specifier(str(options.get("libraryName", ""))).name)
+        )
         upstreams = self._registries.upstreams_of(packages)
         if not all(upstream.breaker.is_open for upstream in upstreams):
             return upstreams
@@ -136,6 +142,14 @@ class PackageDocs(Provider):
     @instrumented
     async def find_libraries(self, name: str) -> list[DocumentedLibrary]:
         """Return at most five packages that match a name, best first; NoData if nothing matches."""
+        specifier = parse_specifier(name)
+        libraries = await self._find_libraries(specifier.name)
+        if specifier.version:
+            self._warn_of_version(specifier.name, specifier.version, libraries[0])
+        return libraries
+
+    async def _find_libraries(self, name: str) -> list[DocumentedLibrary]:
+        """Return the packages that match a name without its version."""
         if ecosystem := find_other_ecosystem(name):
             raise self.no_data(
                 f"{clean_line(name)!r} is a library of {ecosystem}: only {READ_REGISTRIES} are read; for a "
@@ -257,6 +271,19 @@ class PackageDocs(Provider):
         if found:
             self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         return found
+
+    def _warn_of_version(self, name: str, version: str, best: DocumentedLibrary) -> None:
+        """Say that the version beside a name was not looked up, unless the newest release is of it."""
+        own_name = best.id.split("/", 2)[2]
+        is_in_name = name.endswith(version) and normalize_library_name(own_name) == normalize_library_name(
+            name
+        )
+        if is_in_name or admits(version, best.version):
+            return
+        self.trace.add_warning(
+            f"the version {clean_line(version, 100)!r} was not looked up, only the newest one is listed: "
+            f"libdocs-query-docs reads another one by its id, such as {best.id}@<version>"
+        )
 
     def _prepare_counts(
         self, libraries: Sequence[DocumentedLibrary], packages: Mapping[str, Package]
