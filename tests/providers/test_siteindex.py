@@ -154,6 +154,9 @@ async def test_embeddings_find_pages_by_meaning(tmp_path: Path, monkeypatch: pyt
             found = await provider.search("golden citrus", 5)
             both = await provider.search("large pomelo citrus", 5)
     assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], True)
+    assert (
+        found.hits[0].description == "Fruit of all kinds. The kumquat is a small fruit that is eaten whole."
+    )
     assert {hit.title for hit in both.hits} == {"The kumquat", "The pomelo"}
     assert requests[0]["authorization"] == "Bearer secret-key"
     assert (requests[0]["path"], requests[0]["model"]) == ("/v1/embeddings", "fruit-1")

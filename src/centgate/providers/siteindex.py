@@ -20,6 +20,7 @@ from centgate.timestamps import format_unix_time
 from centgate.upstream import Upstream, join_url
 from centgate.web.index.crawl_state import find_reading_times, list_covered_sites
 from centgate.web.index.page_index import CANDIDATES, IndexUnreadable, PageIndex, PageMatch
+from centgate.web.index.passages import find_beginning
 from centgate.web.index.vectors import MAX_DIMENSIONS, PageVectors, VectorsUnreadable
 from centgate.web.results import Hit, SearchResults
 from centgate.web.search_results import (
@@ -184,7 +185,9 @@ def _to_hit(match: PageMatch) -> Hit | None:
     return Hit(
         url=url,
         title=parse_line(page.title, MAX_TITLE_LENGTH),
-        description=parse_line(match.passage or page.description, MAX_DESCRIPTION_LENGTH),
+        description=parse_line(
+            match.passage or page.description or find_beginning(page.text), MAX_DESCRIPTION_LENGTH
+        ),
         published=page.published,
         score=round(match.score, 3),
         site_name=parse_line(page.site_name, MAX_SITE_NAME_LENGTH),

@@ -188,6 +188,37 @@ def test_no_word_hides_another_in_passage(terms: tuple[str, str]) -> None:
         assert term in passage
 
 
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        (
+            "\u0645\u0643\u062a\u0628\u0629",
+            "\u0627\u0644\u0645\u0643\u062a\u0628\u0627\u062a",
+        ),  # library: the libraries
+        ("\u0639\u0642\u0648\u062f", "\u0627\u0644\u0639\u0642\u0648\u062f"),  # contracts: the contracts
+        (
+            "\u0645\u062f\u064a\u0646\u0629",
+            "\u0648\u0628\u0627\u0644\u0645\u062f\u064a\u0646\u0629",
+        ),  # city: and by the city
+        (
+            "\u0645\u062f\u064a\u0646\u0629",
+            "\u0644\u0644\u0645\u062f\u064a\u0646\u0629",
+        ),  # city: for the city
+        ("\u0623\u0645\u0646", "\u0627\u0644\u0623\u0645\u0646"),  # safety: the safety
+    ],
+)
+def test_excerpt_shows_arabic_word_with_its_article(tmp_path: Path, query: str, word: str) -> None:
+    told = f"{word} \u0647\u0646\u0627."
+    index = write_index(
+        tmp_path, build_page("arabic", f"{FILLER * 10}\n{told}\n{FILLER * 10}", language="ar")
+    )
+
+    (match,) = index.search(query, 10)
+
+    assert match.passage
+    assert match.passage.startswith(told)
+
+
 def test_excerpt_is_one_with_rare_words(tmp_path: Path) -> None:
     told = "A nonce keeps a signed transfer from being replayed."
     text = f"Tokens are everywhere. {FILLER * 10}\n{told}\n{FILLER * 10}"

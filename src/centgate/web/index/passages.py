@@ -17,6 +17,13 @@ MAX_MATCHES = 500
 MIN_STEM_LENGTH = 4
 """Length from which a term is matched without its last letter, since stems are not always beginnings."""
 _SENTENCE_END = re.compile(r"[.!?\u3002\n]\s*")
+_ALEFS = str.maketrans(dict.fromkeys("\u0622\u0623\u0625", "\u0627"))
+"""Forms of the letter alef, which the stems of Arabic words do not distinguish."""
+_ARABIC_PREFIX = (
+    "(?:[\u0648\u0641]?(?:[\u0628\u0643]?\u0627\u0644|\u0644\u0644)|[\u0648\u0641\u0628\u0643\u0644])?"
+)
+"""Conjunctions, prepositions and the article that are written as one word with an Arabic noun."""
+_ARABIC = re.compile("[\u0621-\u064a]")
 _LEAD_LENGTH = 80
 """Characters before the first match within which the passage begins at a sentence."""
 
@@ -35,11 +42,17 @@ def find_passage(text: str, weights: Mapping[str, float]) -> str | None:
     return _trim_words(text, begin, end)
 
 
+def find_beginning(text: str) -> str:
+    """Return the first passage of a page, for one that no term of the query occurs in."""
+    return _trim_words(text, 0, min(len(text), PASSAGE_LENGTH))
+
+
 def _find_terms(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     pattern, terms = _compile_terms(tuple(sorted(weights)))
     matches: list[tuple[int, str]] = []
-    for match in pattern.finditer(drop_accents(text)):
-        if term := terms.get(match[0].lower()):  # not for letters that match only without their case
+    for match in pattern.finditer(drop_accents(text).translate(_ALEFS)):
+        found = match[match.lastindex or 0]
+        if term := terms.get(found.lower()):  # not for letters that match only without their case
             matches.append((match.start(), term))
         if len(matches) == MAX_MATCHES:
             break
@@ -61,7 +74,8 @@ def _compile_terms(terms: Sequence[str]) -> tuple[re.Pattern[str], Mapping[str, 
     ordered = sorted(starts, key=len, reverse=True)
     spaced = "|".join(re.escape(start) for start in ordered if not _is_inner(start))
     unspaced = "|".join(re.escape(start) for start in ordered if _is_inner(start))
-    parts = [rf"(?<![^\W_])(?:{spaced})" if spaced else "", unspaced]
+    prefix = _ARABIC_PREFIX if _ARABIC.search(spaced) else ""
+    parts = [rf"(?<![^\W_]){prefix}({spaced})" if spaced else "", unspaced]
     return re.compile("|".join(filter(None, parts)), re.IGNORECASE), starts
 
 
