@@ -176,6 +176,18 @@ async def test_words_are_compared_if_embeddings_endpoint_fails(
         assert provider.trace.providers["siteindex"]["status"] == "ok"
 
 
+async def test_page_that_only_a_failed_endpoint_could_find_is_no_final_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_index(Settings().siteindex_folder, build_page())
+    write_vectors(Settings().siteindex_folder, build_page())
+    monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("CENTGATE_SITEINDEX_EMBEDDINGS_MODEL", "fruit-1")
+    async with open_provider(SiteIndex, tmp_path) as provider:
+        with pytest.raises(ProviderError):
+            await provider.search("golden citrus", 5)
+
+
 @pytest.mark.extended
 async def test_words_are_compared_if_embeddings_endpoint_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

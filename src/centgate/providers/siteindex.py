@@ -101,8 +101,11 @@ class SiteIndex(Provider):
             raise self.invalid_response("returned another number of vectors than texts")
         return vectors
 
-    async def _find_near(self, query: str) -> list[int] | None:
-        """Return the vectors near a query, nearest first; None if none can be compared, with a warning."""
+    async def _find_near(self, query: str) -> list[int] | ProviderFailure | None:
+        """Return the vectors near a query, nearest first; None or the failure if none can be compared.
+
+        Both cause a warning, unless the operator brings no endpoint.
+        """
         if not self.embeds:
             return None
         until = time.monotonic() + self.remaining_seconds * EMBEDDING_SHARE
@@ -114,17 +117,21 @@ class SiteIndex(Provider):
             near = await asyncio.to_thread(self.vectors.search, vector, CANDIDATES)
         except (ProviderFailure, VectorsUnreadable) as failure:
             self.trace.add_warning(f"{self.info.label} compared words alone: {failure}")
-            return None
+            return failure if isinstance(failure, ProviderFailure) else None
         return [key for key, similarity in near if similarity >= self._min_similarity]
 
     @instrumented
     async def search(self, query: str, limit: int, category: str | None = None) -> SearchResults:
-        """Return at most `limit` pages; NoData if none of its sites has one. Costs nothing."""
+        """Return at most `limit` pages; NoData if none of its sites has one. Costs nothing.
+
+        If no page has the words, and pages could not be compared by meaning, that failure is raised.
+        """
         if self.unsupported_options({"category": category}):
             raise self.invalid_response(f"does not support the category '{category}'")
         try:
             near = await self._find_near(query)
-            matches = await asyncio.to_thread(self._search_index, query, limit, near or ())
+            failure, vectors = (near, None) if isinstance(near, ProviderFailure) else (None, near)
+            matches = await asyncio.to_thread(self._search_index, query, limit, vectors or ())
             summary = self.index.summary
         except IndexUnreadable as error:
             raise self.invalid_response(f"cannot answer: {error}") from error
@@ -132,11 +139,13 @@ class SiteIndex(Provider):
         pages = "one page" if summary.pages == 1 else f"{summary.pages:,} pages"
         coverage = f"{pages} of {_name_sites(sites)}"
         hits = distinct_hits(filter(None, map(_to_hit, matches)), limit)
+        if failure and not hits:
+            raise failure.copy_for_caller()
         if not hits:
             raise self.no_data(f"no page that matches; it covers {coverage}")
         self.trace.add_warning(f"the pages are from an index of {coverage}, not of the whole web")
         self._warn_of_age(matches)
-        return SearchResults(hits, by_meaning=near is not None)
+        return SearchResults(hits, by_meaning=vectors is not None)
 
     @instrumented
     async def probe(self) -> str:
