@@ -63,6 +63,14 @@ def test_unicode_is_detected_by_bom_or_zeros(charset: str) -> None:
     assert decode_text(document.encode(charset), "text/html; charset=iso-8859-1") == document
 
 
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, KOREAN])
+def test_unicode_is_detected_by_its_markup(text: str, charset: str) -> None:
+    document = f"\n<!doctype html><p>{text * 20}"
+
+    assert decode_text(document.encode(charset), "text/html; charset=utf-16") == document
+
+
 @pytest.mark.parametrize(
     ("text", "charset"),
     [(GERMAN, "cp1252"), (RUSSIAN, "cp1251"), (JAPANESE, "cp932"), (CHINESE, "gb18030"), (KOREAN, "cp949")],

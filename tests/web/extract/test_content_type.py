@@ -72,6 +72,8 @@ def extract_body(body: bytes, content_type: str | None = None, url: str = URL) -
         ("hello there".encode("utf-16-le"), "text/plain", "", "text"),
         *((f"<html><p>{RUSSIAN}".encode(f"utf-{bits}"), "text/html", "", "html") for bits in (16, 32)),
         (f"<html><body class=page><p>{RUSSIAN}".encode("utf-16-be"), "text/html", "", "html"),
+        (f"<html><body><p>{RUSSIAN * 30}".encode("utf-16-le"), "text/html", "", "html"),
+        (f"<html><body><p>{RUSSIAN * 30}".encode("utf-16-be"), "text/html; charset=utf-8", "", "html"),
         ('\ufeff{"a": "\u0e01\u0e02"}'.encode("utf-16-be"), None, "", "json"),
     ],
 )

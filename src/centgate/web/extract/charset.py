@@ -15,6 +15,11 @@ _BOMS = (
 _HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE)
+_WIDE_MARKUP = {
+    "utf-16-le": re.compile(rb"(?:[ \t\r\n]\0)*<\0[!?a-zA-Z]\0"),
+    "utf-16-be": re.compile(rb"(?:\0[ \t\r\n])*\0<\0[!?a-zA-Z]"),
+}
+"""Beginnings of markup, which no other charset has."""
 _DECLARATION_BYTES = 4096
 _GUESS_BYTES = 24 * 1024
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\s\0]+")
@@ -70,6 +75,12 @@ def decode_text(body: bytes, content_type: str | None) -> str:
     return body.decode(_guess_charset(body) or "cp1252", "replace")
 
 
+def is_wide(beginning: bytes) -> bool:
+    """True if a body is in UTF-16 or UTF-32, by its byte order mark, its markup or its zero bytes."""
+    has_mark = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return has_mark or bool(_detect_wide_markup(beginning)) or beginning.count(b"\0") * 5 > len(beginning) * 2
+
+
 def decode_wide(beginning: bytes) -> str:
     """Decode the beginning of a body in UTF-16 or UTF-32, by its byte order mark, else by its zero bytes."""
     for bom, charset in _BOMS:
@@ -97,10 +108,16 @@ def _candidate_charsets(body: bytes, content_type: str | None) -> Iterator[str]:
 
 def _detect_utf16(body: bytes) -> str | None:
     """Detect UTF-16 without a byte order mark: every other byte of its markup is zero."""
+    if charset := _detect_wide_markup(body):
+        return charset
     beginning = body[:512]
     if len(beginning) < 8 or beginning.count(b"\0") < len(beginning) // 4:
         return None
     return "utf-16-le" if beginning[1::2].count(b"\0") >= beginning[::2].count(b"\0") else "utf-16-be"
+
+
+def _detect_wide_markup(body: bytes) -> str | None:
+    return next((charset for charset, markup in _WIDE_MARKUP.items() if markup.match(body)), None)
 
 
 def _python_charset(label: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import orjson
 
-from centgate.web.extract.charset import decode_text, decode_wide
+from centgate.web.extract.charset import decode_text, decode_wide, is_wide
 
 DocumentKind = Literal["html", "markdown", "text", "json", "feed", "xml", "pdf", "code"]
 
@@ -182,7 +182,7 @@ def _kind_by_name(declared: str, start: bytes, path: str) -> DocumentKind:
 
 def _narrow_ascii(start: bytes) -> bytes:
     """Return UTF-8 of a beginning in UTF-16 or UTF-32, others as they are, without a byte order mark."""
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or start.count(b"\0") * 5 > len(start) * 2:
+    if is_wide(start):
         text = decode_wide(start)
         # not text, and its bytes tell so
         return start if text.count("\ufffd") > _few_of(len(text)) else text.encode("utf-8", "replace")
