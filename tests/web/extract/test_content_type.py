@@ -261,6 +261,13 @@ def test_source_code_and_xml_become_code_blocks() -> None:
     )
 
 
+@pytest.mark.parametrize("empty", ['<script src="a.js"/>', "<style />", "<a id='top'/>", "<iframe src='x'/>"])
+def test_empty_elements_of_xhtml_have_no_content(empty: str) -> None:
+    page = f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{empty}<br/><p>Shown text.</p></body></html>"
+
+    assert extract_body(page.encode(), "application/xhtml+xml").markdown == "Shown text."
+
+
 def test_only_beginning_of_long_body_is_read() -> None:
     page = extract_body(b"<p>text</p>" * 300_000, "text/html")
 

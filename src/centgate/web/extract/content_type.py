@@ -35,6 +35,8 @@ MEDIA_TYPES = (
     "application/octet-stream",
 )
 """Media types to fetch; octet streams are included, since servers send many documents as that type."""
+XML_TYPES = frozenset({"application/xhtml+xml", "application/xml", "text/xml"})
+"""Media types as which browsers read a page by the rules of XML."""
 _SNIFF_BYTES = 2048
 _KINDS: dict[str, DocumentKind] = {
     "text/html": "html",

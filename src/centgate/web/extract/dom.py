@@ -33,6 +33,12 @@ _STRUCTURE = re.compile(
 )
 _VOID_TAG = re.compile(r"</?(?:source|track|wbr|keygen|menuitem)\b[^<>]{0,4096}>", re.IGNORECASE)
 """Void elements that the parser does not know: it would nest all that follows inside them."""
+_EMPTY_ELEMENT = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([a-zA-Z][\w:.-]*)"
+    r"(\s[^<>]*)?/>",
+    re.IGNORECASE,
+)
+"""`<script src="a.js"/>`: complete in XML, an open element in HTML."""
 _NESTING_TAG = re.compile(
     r"<(/?)(?!(?:p|li|dt|dd|tr|td|th|option|area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[a-zA-Z]",
     re.IGNORECASE,
@@ -56,6 +62,11 @@ def parse_html(text: str) -> Element | None:
     if root is not None:
         _open_inline_frames(root)
     return root
+
+
+def close_empty_elements(text: str) -> str:
+    """Return a document in XML with end tags for its empty elements, as `parse_html` needs them."""
+    return _EMPTY_ELEMENT.sub(r"<\1\2></\1>", text)
 
 
 def _normalize_structure(text: str) -> str:

@@ -13,12 +13,13 @@ from centgate.sanitize import clean_line, strip_invisible
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import (
     CODE_LANGUAGES,
+    XML_TYPES,
     DocumentKind,
     detect_kind,
     is_page_list,
     parse_media_type,
 )
-from centgate.web.extract.dom import MAX_BYTES
+from centgate.web.extract.dom import MAX_BYTES, close_empty_elements
 from centgate.web.extract.html_readings import (
     parse_visible,
     read_body,
@@ -95,6 +96,8 @@ def _extract_by_kind(
             return ExtractedPage("feed", feed[0], feed[1], (*warnings, *feed[2]))
     text = decode_text(body, content_type)
     if kind == "html":
+        if parse_media_type(content_type) in XML_TYPES:
+            text = close_empty_elements(text)
         return _extract_html(text, url, warnings, only_main_content=only_main_content)
     return _extract_text(kind, text, content_type, url, warnings)
 
