@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from centgate.phishing.collection import CollectionVerdict, ListCollection, load_list
+from centgate.phishing.homograph import mixes_scripts
 from centgate.phishing.rules import PhishingRules
 from centgate.phishing.snapshot import make_snapshot
 from centgate.phishing.url import parse_address
+from centgate.provider import RequestTrace
+from centgate.providers.phishinglist import PhishingList
+from centgate.settings import Settings
 
 RULES = PhishingRules(
     ["metamask.io", "opensea.io", "makerdao.com", "b\u00fccher.example", "xn--bcher-kva.de"],
@@ -58,6 +62,36 @@ def test_best_known_names_are_protected_without_list(text: str, name: str) -> No
     verdict = check(text)
 
     assert (verdict.homograph_of, verdict.risk) == (name, "high")
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ("b\N{CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I}nance.example", True),
+        ("shop.payp\N{GREEK SMALL LETTER ALPHA}l.example", True),
+        ("\u0442\u0435\u043b\u0435\u0433\u0440\u0430\u043c-24.\u0440\u0444", False),
+        ("shop.\u0442\u0435\u043b\u0435\u0433\u0440\u0430\u043c.example", False),
+        ("m\u00fcnchen.de", False),
+        ("\u65e5\u672cshop.jp", False),
+        ("plain.example", False),
+    ],
+)
+def test_label_of_two_resembling_scripts_is_found(domain: str, *, expected: bool) -> None:
+    assert mixes_scripts(domain) is expected
+
+
+def test_mixed_scripts_are_warned_of_without_protected_name() -> None:
+    provider = PhishingList(Settings())
+    provider.store.reload()
+    provider = provider.bind(RequestTrace.start())
+
+    verdict = provider.check_address(parse_address("b\N{CYRILLIC SMALL LETTER A}nnana-seller.example"))
+
+    assert (verdict.homograph_of, verdict.risk) == (None, "unknown")
+    assert provider.trace.warnings[-1] == (
+        "b\N{CYRILLIC SMALL LETTER A}nnana-seller.example (xn--bnnana-seller-w1k.example) "
+        "mixes letters of scripts that look alike, as names do that imitate others"
+    )
 
 
 @pytest.mark.parametrize("text", ["metamask.io", "metamask.org", "metamasc.io", "1.2.3.4"])

@@ -48,6 +48,22 @@ LATIN_TABLE: Final = str.maketrans(
     {other: latin for latin, others in LATIN_LOOKALIKES.items() for other in others}
 )
 
+_RESEMBLING_SCRIPTS: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"})
+"""Scripts with letters that look alike, as the names of Unicode's letters begin."""
+
+
+def mixes_scripts(domain: str) -> bool:
+    """True if a label has letters of two scripts that look alike, which no language does.
+
+    Browsers show such a name in its ASCII form (Unicode Technical Standard 39, "Mixed-Script Detection").
+    """
+    return any(len(_find_scripts(label)) > 1 for label in domain.split(".") if not label.isascii())
+
+
+def _find_scripts(label: str) -> set[str]:
+    scripts = {unicodedata.name(letter, "").partition(" ")[0] for letter in label if letter.isalpha()}
+    return scripts & _RESEMBLING_SCRIPTS
+
 
 class HomographIndex:
     """Index of the names worth imitating: those of allowlists and, most of all, of fuzzylists."""

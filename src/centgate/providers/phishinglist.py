@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from centgate.phishing.collection import CollectionVerdict, LoadedList
+from centgate.phishing.homograph import mixes_scripts
 from centgate.phishing.store import ListFolder, ListStore
 from centgate.phishing.url import WebAddress
 from centgate.provider import Provider, ProviderInfo
@@ -38,7 +39,7 @@ class PhishingList(Provider):
             self.store.reload()
 
     def check_address(self, address: WebAddress) -> CollectionVerdict:
-        """Check an address against the lists; warn of old lists and of lookalike characters."""
+        """Check an address against the lists; warn of old lists, lookalike characters and mixed scripts."""
         lists = self.store.collection.lists
         lead = lists[0].header
         self.record_status("ok", list=lead.source, version=lead.version, date=lead.date)
@@ -48,6 +49,11 @@ class PhishingList(Provider):
             self.trace.add_warning(
                 f"{address.unicode_domain} ({address.domain}) contains lookalike characters "
                 f"that imitate {verdict.homograph_of}"
+            )
+        elif verdict.risk != "low" and mixes_scripts(address.unicode_domain):
+            self.trace.add_warning(
+                f"{address.unicode_domain} ({address.domain}) mixes letters of scripts that look alike, "
+                "as names do that imitate others"
             )
         return verdict
 
