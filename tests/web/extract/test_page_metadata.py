@@ -88,6 +88,47 @@ def test_json_ld_gives_author_and_dates() -> None:
 
 
 @pytest.mark.parametrize(
+    "article",
+    [
+        {"image": "/a.png", "publisher": {"name": "Paper"}, "keywords": "tea, coffee", "inLanguage": "de-AT"},
+        {
+            "image": [{"@type": "ImageObject", "url": "/a.png"}, "/b.png"],
+            "publisher": [{"name": "Paper"}],
+            "keywords": ["tea", {"name": "a term"}, "coffee"],
+            "inLanguage": {"@type": "Language", "name": "German", "alternateName": "de_AT"},
+        },
+    ],
+)
+def test_json_ld_fills_what_meta_elements_lack(article: dict[str, Any]) -> None:
+    head = wrap_json_ld(
+        [{"@type": "Organization", "image": "/logo.png"}, {"@type": "NewsArticle", **article}]
+    )
+    own = '<meta property="og:image" content="/own.png"><meta property="og:site_name" content="Own">'
+
+    found, preferred = extract_metadata(head), extract_metadata(own + head)
+
+    assert found.image is not None
+    assert (found.image[-6:], found.site_name, found.keywords, found.language) == (
+        "/a.png",
+        "Paper",
+        ("tea", "coffee"),
+        "de-AT",
+    )
+    assert preferred.image is not None
+    assert (preferred.image[-8:], preferred.site_name) == ("/own.png", "Own")
+
+
+@pytest.mark.parametrize(
+    "article",
+    [{"image": {"url": 7}}, {"image": "javascript:x"}, {"image": "/" + "a" * 9000}, {"keywords": 7}],
+)
+def test_strange_json_ld_gives_no_image_and_no_keywords(article: dict[str, Any]) -> None:
+    metadata = extract_metadata(wrap_json_ld({"@type": "Article", **article}))
+
+    assert (metadata.image, metadata.keywords) == (None, ())
+
+
+@pytest.mark.parametrize(
     ("head", "body", "title"),
     [
         ("<title> A\n  title </title>", "", "A title"),

@@ -17,6 +17,7 @@ from centgate.sanitize import clean_line
 from centgate.timestamps import format_timestamp
 from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath
 from centgate.web.extract.links import resolve_link
+from centgate.web.fetch.url import MAX_URL_LENGTH
 
 MAX_TITLE_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH = 300, 1000, 200
 MAX_KEYWORDS, MAX_KEYWORD_LENGTH = 20, 60
@@ -99,15 +100,18 @@ def extract_metadata(root: Element, base: str) -> DocumentMetadata:
         description=_first_meta(
             metas, ("og:description", "description", "twitter:description"), MAX_DESCRIPTION_LENGTH
         ),
-        language=_find_language(root, metas),
+        language=_find_language(root, metas, json_ld),
         canonical=_find_canonical(root, metas, base),
         author=_find_author(metas, json_ld),
         published=_find_date(json_ld, "datePublished", metas, _PUBLISHED_NAMES)
         or _find_publication_time(root),
         modified=_find_date(json_ld, "dateModified", metas, _MODIFIED_NAMES),
-        image=_find_image(metas, base),
-        site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH),
-        keywords=split_keywords(metas.get("keywords") or metas.get("news_keywords") or ""),
+        image=_find_image(metas, json_ld, base),
+        site_name=_first_meta(metas, ("og:site_name", "application-name"), MAX_NAME_LENGTH)
+        or _first_json_ld(json_ld, "publisher", "name", MAX_NAME_LENGTH),
+        keywords=split_keywords(
+            metas.get("keywords") or metas.get("news_keywords") or _join_json_ld_keywords(json_ld)
+        ),
         is_indexable=permits_index(metas.get("robots")),
         is_article=_is_article(metas, json_ld, find_by_xpath(root, _DISCUSSIONS)),
     )
@@ -224,10 +228,11 @@ def _first_meta(metas: dict[str, str], names: tuple[str, ...], length: int) -> s
     return next((text for name in names if (text := clean_line(metas.get(name), length))), None)
 
 
-def _find_language(root: Element, metas: dict[str, str]) -> str | None:
+def _find_language(root: Element, metas: dict[str, str], json_ld: list[dict[str, Any]]) -> str | None:
     """Return the language of the document; a region follows a hyphen."""
     html = root.get("lang") or root.get("xml:lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
-    for value in (html, metas.get("og:locale"), metas.get("content-language"), metas.get("dc.language")):
+    metadata = [metas.get(name) for name in ("og:locale", "content-language", "dc.language")]
+    for value in (html, *metadata, _first_json_ld(json_ld, "inLanguage", "alternateName", MAX_NAME_LENGTH)):
         if value and _LANGUAGE.fullmatch(value.strip()):
             return value.strip().replace("_", "-")
     return None
@@ -242,9 +247,11 @@ def _find_canonical(root: Element, metas: dict[str, str], base: str) -> str | No
     return url if url and url.startswith("http") else None
 
 
-def _find_image(metas: dict[str, str], base: str) -> str | None:
-    for name in ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src"):
-        url = resolve_link(base, metas.get(name))
+def _find_image(metas: dict[str, str], json_ld: list[dict[str, Any]], base: str) -> str | None:
+    names = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
+    addresses = [*map(metas.get, names), _first_json_ld(json_ld, "image", "url", 2 * MAX_URL_LENGTH)]
+    for address in addresses:
+        url = resolve_link(base, address)
         if url and url.startswith("http"):
             return url
     return None
@@ -298,6 +305,27 @@ def _article_objects(json_ld: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the objects that are articles or pages, articles first."""
     works = [each for each in json_ld if _ARTICLE_TYPE.search(_type_names(each))]
     return sorted(works, key=lambda each: "Page" in _type_names(each))
+
+
+def _first_json_ld(json_ld: list[dict[str, Any]], key: str, member: str, length: int) -> str | None:
+    """Return the first text of a property of the articles and pages: itself, or this member of its object."""
+    for each in _article_objects(json_ld):
+        values = as_list(each.get(key)) or [each.get(key)]
+        for value in values[:10]:
+            text = value if isinstance(value, str) else get_path(value, member)
+            if isinstance(text, str) and (line := clean_line(text, length)):
+                return line
+    return None
+
+
+def _join_json_ld_keywords(json_ld: list[dict[str, Any]]) -> str:
+    """Return the keywords of the first article or page that has some, which are a text or a list."""
+    for each in _article_objects(json_ld):
+        keywords = each.get("keywords")
+        words = [word for word in as_list(keywords) or [keywords] if isinstance(word, str)]
+        if words:
+            return ",".join(words)
+    return ""
 
 
 def _find_date(
