@@ -29,11 +29,11 @@ from centgate.web.extract.html_readings import (
 from centgate.web.extract.interstitials import (
     find_refresh_target,
     is_interstitial,
-    is_soft_404,
     needs_scripts,
 )
 from centgate.web.extract.markdown_syntax import format_code_block
 from centgate.web.extract.metadata import DocumentMetadata
+from centgate.web.extract.notices import find_notice
 from centgate.web.extract.plaintext import convert_json, convert_markdown, convert_text, find_heading
 from centgate.web.extract.truncate import truncate
 
@@ -41,7 +41,6 @@ MAX_MARKDOWN = 400_000
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _CUT_WARNING = f"the page's text is longer than {MAX_MARKDOWN:,} characters, and the rest cannot be read here"
 _SHELL_WARNING = "the page is built by its scripts, and its HTML contains only {} characters of text"
-_SOFT_404_WARNING = "the page says that this address does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +131,8 @@ def _extract_html(
         return ExtractedPage("html", "", warnings=warnings)
     if is_interstitial(text.encode(), page.metadata.title, page.visible):
         return ExtractedPage("html", page.visible, page.metadata, warnings, blocked=True)
-    if is_soft_404(page.metadata.title, page.visible):
-        warnings += (_SOFT_404_WARNING,)
+    if notice := find_notice(page.root, page.metadata.title, page.visible):
+        warnings += (notice,)
     redirect = find_refresh_target(page.root, page.base, page.visible)
     is_shell = needs_scripts(page.root, page.visible)
     if is_shell:

@@ -1,4 +1,4 @@
-"""Detect pages in place of the requested one: bot checks, soft 404s, and shells filled by scripts."""
+"""Detect pages in place of the requested one: bot checks, and shells filled by scripts."""
 
 from __future__ import annotations
 
@@ -38,25 +38,6 @@ _CHALLENGE_TEXT = re.compile(
     r"automated (?:access|requests|queries)|bot (?:activity|traffic)|complete the (?:security|captcha)|"
     r"you don.t have permission to access|access denied|"
     r"your (?:ip|request) (?:address )?(?:has been|was) blocked",
-    re.IGNORECASE,
-)
-_NOT_FOUND_TITLE = re.compile(
-    r"^\W*(?:(?:error|fehler|http)\W*)?404\b|\b404\W*$|page (?:was |could )?not (?:be )?found|"
-    r"seite (?:wurde )?nicht gefunden|seite existiert nicht|page (?:non trouv\u00e9e|introuvable)|"
-    r"p\u00e1gina no (?:encontrada|existe)|p\u00e1gina n\u00e3o (?:foi )?encontrada|"
-    r"pagina non (?:\u00e8 stata )?trovata|"
-    r"pagina niet gevonden|strona nie (?:zosta\u0142a znaleziona|istnieje)|nie znaleziono strony|"
-    r"sidan (?:kunde inte hittas|hittades inte|finns inte)|siden (?:blev ikke fundet|(?:findes|finnes) ikke)|"
-    r"sayfa bulunamad\u0131|"
-    r"\u0441\u0442\u0440\u0430\u043d\u0438\u0446\u0430 \u043d\u0435 "
-    r"(?:\u043d\u0430\u0439\u0434\u0435\u043d\u0430|\u0441\u0443\u0449\u0435\u0441\u0442\u0432\u0443\u0435\u0442)|"
-    r"\u0441\u0442\u043e\u0440\u0456\u043d\u043a\u0443 \u043d\u0435 "
-    r"\u0437\u043d\u0430\u0439\u0434\u0435\u043d\u043e|"
-    r"\u30da\u30fc\u30b8(?:\u304c|\u306f)"
-    r"(?:\u898b\u3064\u304b\u308a\u307e\u305b\u3093|\u5b58\u5728\u3057\u307e\u305b\u3093)|"
-    r"(?:\u9875\u9762|\u7f51\u9875|\u9801\u9762|\u7db2\u9801)(?:\u4e0d\u5b58\u5728|\u672a\u627e\u5230|\u627e\u4e0d\u5230)|"
-    r"\ud398\uc774\uc9c0\ub97c \ucc3e\uc744 \uc218 \uc5c6|"
-    r"\u0627\u0644\u0635\u0641\u062d\u0629 \u063a\u064a\u0631 \u0645\u0648\u062c\u0648\u062f\u0629",
     re.IGNORECASE,
 )
 _REFRESH = re.compile(r"\s*(\d{1,3})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'<>]+)", re.IGNORECASE)
@@ -106,11 +87,6 @@ def is_interstitial(body: bytes, title: str | None, text: str) -> bool:
     return (has_title and (has_marks or has_phrase or len(text) < 300)) or (
         has_marks and (has_phrase or len(text) < MAX_SHELL_TEXT)
     )
-
-
-def is_soft_404(title: str | None, text: str) -> bool:
-    """True if the page is a soft 404; `text` is all its visible text."""
-    return len(text) < MAX_INTERSTITIAL_TEXT and bool(title and _NOT_FOUND_TITLE.search(title))
 
 
 def find_refresh_target(root: Element, base: str, text: str) -> str | None:
