@@ -310,9 +310,12 @@ def test_payment_signed_for_other_terms_is_refused(
 
 @pytest.mark.parametrize(
     ("seconds", "message"),
-    [(-1, "the payment has expired"), (4, "the payment expires within 6 seconds, too soon to settle it")],
+    [(-1, "the payment has expired"), (90, "the payment expires within 100 seconds, too soon to settle it")],
 )
-def test_refusal_tells_expired_from_expiring(served_api: ServedApi, seconds: int, message: str) -> None:
+def test_refusal_tells_expired_from_expiring(
+    served_api: ServedApi, monkeypatch: pytest.MonkeyPatch, seconds: int, message: str
+) -> None:
+    monkeypatch.setattr("centgate.payments.authorization.MIN_REMAINING_SECONDS", 100)
     end = str(int(time.time()) + seconds)
     payload = sign_payload(served_api.client, Buyer(), validBefore=end)
 
