@@ -214,6 +214,7 @@ async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, o
         *(("quill@1", "1"), ("quill@^1.2", "^1.2"), ("quill==1.4.0", "==1.4.0"), ("quill ~= 1.4", "~= 1.4")),
         *(("quill>=1,<2", ">=1,<2"), ("quill[ink]==1.4", "==1.4"), ("quill 1.4", "1.4"), ("Quill v1", "v1")),
         *(("/npm/quill@1.4.0", "1.4.0"), ("quill<2; python_version < '3.9'", "<2")),
+        *(("quill >=1 <2", ">=1 <2"), ("quill@>=1 <2", ">=1 <2"), ("quill@beta", "beta")),
     ],
 )
 async def test_version_beside_name_is_no_part_of_it(
@@ -233,7 +234,18 @@ async def test_version_beside_name_is_no_part_of_it(
 
 
 @pytest.mark.parametrize(
-    "name", ["quill@2", "quill@latest", "quill==2.1.0", "quill>=1.4", "quill[ink]", "quill 2", "quill 2.x"]
+    "name",
+    [
+        "quill@2",
+        "quill@latest",
+        "quill==2.1.0",
+        "quill>=1.4",
+        "quill[ink]",
+        "quill 2",
+        "quill 2.x",
+        "quill@*",
+        "quill!=2.0",
+    ],
 )
 async def test_version_of_newest_release_causes_no_warning(
     name: str, registry: PackageRegistry, open_docs: Open

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 
 _SPECIFIER = re.compile(
-    r"(?P<name>(?:/npm/)?@?[^\s@<>=!^;,\[\]]+?)\s*"
-    r"(?P<extras>\[[\w., -]*\])?\s*"
-    r"(?P<version>@[\w.^~<>=*+-]+|(?:~=|===?|!=|[<>]=?|\^)\s*v?\d[^;]*)?"
-    r"(?:\s*;.*)?"
+    r"(?P<name>(?:/npm/)?@?[^\s@<>=!^;,\[\]]+)"
+    r"(?: ?(?P<extras>\[[\w., -]*\]))?"
+    r"(?P<version>@(?:[\w-]+|[\^~<>=v]*\d[\w.<>=*+ -]*|\*)| ?(?:~=|===?|!=|[<>]=?|\^) ?v?\d[^;]*)?"
+    r"(?: ?;.*)?"
 )
 """`react@18`, `numpy>=1.20,<2`, `uvicorn[standard]==0.30; python_version > "3.9"`."""
-_TRAILING_VERSION = re.compile(r"(?<=\S)\s+(?P<version>v?\d+(?:\.(?:\d+|x))*)\s*$")
-_TAGS_OF_NEWEST = frozenset({"@latest", "@stable"})
+_TRAILING_VERSION = re.compile(r" (?P<version>v?\d+(?:\.(?:\d+|x))*)$")
+_TAGS_OF_NEWEST = frozenset({"@latest", "@stable", "@*"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LibrarySpecifier:
 
 def parse_specifier(text: str) -> LibrarySpecifier:
     """Parse a name with what package managers accept after it; links stay as they are."""
-    text = text.strip()
+    text = " ".join(text.split())
     match = None if "://" in text else _SPECIFIER.fullmatch(text)
     if match and (match["extras"] or match["version"]):
         return LibrarySpecifier(match["name"], _wanted_version(match["version"]))
@@ -43,8 +43,9 @@ def admits(version: str, newest: str | None) -> bool:
 
 
 def _wanted_version(written: str | None) -> str | None:
-    """Return a version that may not be the newest: a lower bound alone admits that one."""
+    """Return a version that may not be the newest: a lower bound or an exception alone admits that one."""
     if written is None or written in _TAGS_OF_NEWEST:
         return None
-    has_upper_bound = "," in written or not written.lstrip("@").startswith(">")
-    return written.lstrip("@").strip() if has_upper_bound else None
+    version = written.lstrip("@").strip()
+    is_open = version.startswith((">", "!")) and not any(each in version for each in ",<")
+    return None if is_open else version
