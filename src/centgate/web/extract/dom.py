@@ -34,7 +34,7 @@ _STRUCTURE = re.compile(
 _VOID_TAG = re.compile(r"</?(?:source|track|wbr|keygen|menuitem)\b[^<>]{0,4096}>", re.IGNORECASE)
 """Void elements that the parser does not know: it would nest all that follows inside them."""
 _EMPTY_ELEMENT = re.compile(
-    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)\b)([a-zA-Z][\w:.-]*)"
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)(?![\w:.-]))([a-zA-Z][\w:.-]*)"
     r"(\s[^<>]*)?/>",
     re.IGNORECASE,
 )
