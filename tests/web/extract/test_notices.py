@@ -68,7 +68,11 @@ def test_notice_is_reported_beside_short_text(title: str, reason: str) -> None:
         "House for sale in Vienna",
         "What to do before you continue",
         "Why is my account suspended?",
-        "Domain name system",
+        *("Domain name system", "Public domain books for sale", "What is a parked domain?", "Maintenance"),
+        *("Antes de ir a la playa", "Before you continue to the next chapter", "Prima di passare a Linux"),
+        *("How to put your website in maintenance mode", "Wartungsarbeiten an der Autobahn"),
+        *("Node.js book is for sale", "Site: hunting season suspended", "Domain parking - Wikipedia"),
+        "Bandwidth limit exceeded, explained",
     ],
 )
 def test_subject_of_page_is_no_notice(title: str) -> None:

@@ -43,38 +43,39 @@ _NOT_FOUND = _compile(
     r"\u0627\u0644\u0635\u0641\u062d\u0629 \u063a\u064a\u0631 \u0645\u0648\u062c\u0648\u062f\u0629",
 )
 _CONSENT = _compile(
-    r"^\W*before you (?:continue|proceed) to\b",
-    r"^\W*bevor (?:du|sie) (?:zu|mit) .{2,40} weiter",
-    r"^\W*avant d.acc\u00e9der \u00e0\b",
-    r"^\W*antes de ir a\b",
-    r"^\W*prima di (?:continuare|passare) (?:su|a)\b",
+    r"^\W*before you (?:continue|proceed) to (?:google|youtube)\b",
+    r"^\W*bevor (?:du|sie) (?:zu|mit) (?:google|youtube) weiter",
+    r"^\W*avant d.acc\u00e9der \u00e0 (?:google|youtube)\b",
+    r"^\W*antes de ir a (?:google|youtube)\b",
+    r"^\W*prima di (?:continuare|passare) (?:su|a) (?:google|youtube)\b",
     r"is part of the yahoo family|ist teil der yahoo markenfamilie",
     r"^\W*(?:cookie consent|we value your privacy|your privacy choices|privacy gate)\W*$",
 )
 _MAINTENANCE = _compile(
-    r"^\W*(?:503\W*)?(?:(?:site|website|page) )?(?:is )?(?:currently )?"
-    r"(?:under |down for |in )?(?:scheduled )?maintenance(?: mode| page)?\W*$",
-    r"\b(?:site|website|page|shop|store|we(?:.re| are)?)\b.{0,20}"
-    r"\b(?:under|down for|closed for|in) (?:scheduled )?maintenance",
-    r"wartungsarbeiten|wartungsmodus",
-    r"site en maintenance|sitio en mantenimiento|sito in manutenzione|site em manuten\u00e7\u00e3o",
+    r"^\W*(?:503\W*)?(?:(?:the |this |our )?(?:site|website|page|shop|store) (?:is )?|we(?:.re| are) )?"
+    r"(?:currently )?(?:under|down for|closed for) (?:scheduled )?maintenance\W*$",
+    r"^\W*(?:503\W*)?(?:(?:site|website|scheduled) maintenance|maintenance (?:mode|page))\W*$",
+    r"^\W*(?:wartungsarbeiten|wartungsmodus)\W*$",
+    r"^\W*(?:site en maintenance|sitio en mantenimiento|sito in manutenzione)\W*$",
+    r"^\W*site em manuten\u00e7\u00e3o\W*$",
 )
 _SUSPENDED = _compile(
-    r"^\W*(?:this |your )?(?:account|site|website|domain|hosting)\b.{0,20}"
-    r"\b(?:suspended|expired|disabled|deactivated)\W*$",
-    r"bandwidth limit exceeded",
-    r"^\W*(?:website|site) not published",
+    r"^\W*(?:this |your )?(?:account|site|website|domain|hosting)(?: name)?(?: [\w-]+\.[\w.-]+)? "
+    r"(?:is |has |has been |was )?(?:temporarily )?(?:suspended|expired|disabled|deactivated)\W*$",
+    r"^\W*(?:509\W*)?bandwidth limit exceeded\W*$",
+    r"^\W*(?:website|site) not published\W*$",
 )
 _FOR_SALE = _compile(
-    r"\bdomain(?: name)?\b.{0,20}\b(?:for sale|zu verkaufen|\u00e0 vendre|en venta|parked|parking)\b",
-    r"^\W*(?:[\w-]+\.)+[a-z]{2,}\b.{0,20}\b(?:is|may be|ist|est) (?:for sale|zu verkaufen|\u00e0 vendre)\b",
-    r"\b(?:buy this|parked) domain\b|^\W*hugedomains\b",
+    r"^\W*(?:the |this |your )?(?:premium )?domain(?: name)?(?: [\w-]+\.[\w.-]+)? "
+    r"(?:is |may be |ist |est |est\u00e1 )?(?:for sale|zu verkaufen|\u00e0 vendre|en venta|parked)\b",
+    r"^\W*(?:[\w-]+\.)+[a-z]{2,} (?:is|may be|ist|est) (?:for sale|zu verkaufen|\u00e0 vendre)\b",
+    r"^\W*parked domain\b|\bhugedomains(?:\.com)?\W*$",
 )
 _SIGN_IN = _compile(
     r"\b(?:log|sign)[ -]?(?:in|on)\b|\blogin\b",
     r"\banmelde|\banmeldung\b|\bse connecter\b|\bconnexion\b|\biniciar sesi\u00f3n\b|\baccedi\b|\bentrar\b",
     # Japanese, Chinese, Russian
-    r"\u30ed\u30b0\u30a4\u30f3|\u767b\u5f55|\u0432\u0445\u043e\u0434",
+    r"\u30ed\u30b0\u30a4\u30f3|\u767b\u5f55|\b\u0432\u0445\u043e\u0434\b",
 )
 _WARNINGS = (
     (_NOT_FOUND, "the page says that this address does not exist"),
