@@ -9,7 +9,7 @@ from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pool_liquidity, sum_simulated_liquidity
-from centgate.crypto.token.trade_result import NOT_RUN
+from centgate.crypto.token.trade_result import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt
 from centgate.lookups.chain_evidence import ChainEvidence
@@ -65,7 +65,9 @@ class TokenSources:
             return rpc.invalid_response("did not run the simulated trades")
         if self._is_pending:
             return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
-        if self.chain.simulation is not None and self.chain.liquidity is not None:
+        simulation = self.chain.simulation
+        is_tried = simulation is not None and simulation.explanation != NO_FEATURES
+        if is_tried and self.chain.liquidity is not None:
             return None  # the chain shows a pool in which it cannot be traded, as while it is paused
         return _no_evidence(token, self.simulation, *self.listing.missing)
 
