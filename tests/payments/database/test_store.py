@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import threading
 from collections.abc import AsyncGenerator, Callable
@@ -235,6 +236,22 @@ async def test_replaced_file_is_not_used(tmp_path: Path) -> None:
 
     assert "was removed or replaced" in failed.value.detail
     assert "three" not in read_workers(file)
+
+
+async def test_copy_in_place_of_removed_file_is_not_used(tmp_path: Path) -> None:
+    """Many file systems give the inode of a deleted file to the next one."""
+    file, backup = tmp_path / "journal.db", tmp_path / "backup.db"
+    async with open_test_store(backup) as store:
+        await store.run(partial(insert_worker, "one"))
+    async with open_test_store(file) as store:
+        await store.run(partial(insert_worker, "two"))
+        file.unlink()
+        with pytest.raises(JournalUnavailable):
+            await store.run(partial(insert_worker, "three"))
+        shutil.copy(backup, file)
+
+        with pytest.raises(JournalUnavailable, match="the payment journal cannot be read or written"):
+            await store.run(partial(insert_worker, "four"))
 
 
 async def test_more_units_than_one_commit_holds_are_stored(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ class SqliteStore:
 
         Errors are stored in the jobs.
         """
-        if self._connection is None:
+        if self._connection is None or not self._connection.in_transaction:
             return None
         with self._store_failure(jobs):
             started = time.perf_counter()
@@ -255,11 +255,19 @@ class SqliteStore:
 
     @contextmanager
     def _store_failure(self, jobs: Sequence[_Job]) -> Generator[None]:
-        """Store an exception as the error of all jobs, and close the connection."""
+        """Store an exception as the error of all jobs, and close the connection.
+
+        The connection of a removed file stays open: without it the system deletes the file, from which its
+        payments can be copied until then, and gives its inode to another one.
+        """
         try:
             yield
         except Exception as error:  # noqa: BLE001 - every waiting caller must get an error
-            self._close_connection()
+            if isinstance(error, FileNotFoundError) and self._connection is not None:
+                with suppress(sqlite3.Error):
+                    self._connection.rollback()
+            else:
+                self._close_connection()
             for job in jobs:
                 job.error = JournalUnavailable(error)
 
