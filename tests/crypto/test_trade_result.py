@@ -262,6 +262,14 @@ def test_transfer_to_another_account_has_its_result(
     assert (found.transfer_tax, found.transfer_blocked) == (tax, is_blocked)
 
 
+def test_pause_before_transfer_is_no_block_of_transfers():
+    text = b"_transfer:: Transfer Delay enabled.  Only one purchase per block allowed."
+    words = b"".join(number.to_bytes(32, "big") for number in (32, len(text)))
+    transfer = replace(NO_SALE, stage=BOUGHT, reason=bytes.fromhex("08c379a0") + words + text)
+
+    assert summarise_trades(build_probes(replace(PURCHASE, transfer=transfer))).transfer_blocked is None
+
+
 def test_account_that_cannot_sell_shows_no_block_of_transfers():
     found = summarise_trades(build_probes(replace(UNSOLD, transfer=NO_SALE)))
 

@@ -372,10 +372,13 @@ def _has_origin_check(probes: TradeProbes) -> bool | None:
 def _is_transfer_blocked(purchase: PurchaseProbe | None) -> bool | None:
     """True if a transfer to another account failed, or moved nothing; None if that says nothing.
 
-    An account that cannot sell either may be blocked as a whole, or have to wait.
+    An account that cannot sell either may be blocked as a whole, or have to wait. Many new tokens demand a
+    pause after a purchase for every receiver but the pool.
     """
     transfer = purchase.transfer if purchase else None
     if purchase is None or transfer is None or not transfer.has_bought or not purchase.has_sold:
+        return None
+    if transfer.stage < SOLD and transfer.failure.code == "cooldown":
         return None
     return transfer.stage < SOLD or not transfer.left
 
