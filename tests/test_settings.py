@@ -238,7 +238,9 @@ def test_origin_that_no_browser_sends_is_refused(origins: str) -> None:
         Settings(allowed_origins=origins)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("origin", ["*", "null", "http://localhost:3000", "chrome-extension://abcdefgh"])
+@pytest.mark.parametrize(
+    "origin", ["*", "null", "http://localhost:3000", "chrome-extension://abcdefgh", "file://"]
+)
 def test_origin_of_browsers_is_accepted(origin: str) -> None:
     assert Settings(allowed_origins=(origin,)).allowed_origins == (origin,)
 

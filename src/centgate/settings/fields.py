@@ -19,8 +19,11 @@ class SettingsGroup(BaseSettings):
     model_config = SettingsConfigDict(defer_build=True)  # a group needs no validator of its own
 
 
-_ALLOWED_ORIGIN = r"\*|null|[a-z][a-z0-9+.-]*://[^/?#*\s]+"
-"""`*`, or an `Origin` header; extensions of browsers have schemes of their own, sandboxed pages send null."""
+_ALLOWED_ORIGIN = r"\*|null|file://|[a-z][a-z0-9+.-]*://[^/?#*\s]+"
+"""`*`, or an `Origin` header; extensions of browsers have schemes of their own, sandboxed pages send null.
+
+Apps that show pages from their own files in a web view may send file://.
+"""
 
 
 def split_list(value: Any) -> Any:
