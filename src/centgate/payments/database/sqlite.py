@@ -170,7 +170,11 @@ class SqliteStore:
             if not (self._statements.is_short(FAST_STATEMENTS_SECONDS) and self._try_lock()):
                 self._start_thread(self._run_and_commit_in_thread, jobs)
                 continue
-            self._statements.record_in_loop(self._run_jobs(jobs), len(jobs))
+            seconds = self._run_jobs(jobs)
+            self._statements.record_in_loop(seconds, len(jobs))
+            if seconds is None:
+                self._finish_jobs(jobs)
+                continue
             if not self._commits.is_short(FAST_COMMIT_SECONDS):
                 self._start_thread(self._commit_in_thread, jobs)
                 continue
@@ -192,8 +196,10 @@ class SqliteStore:
         self._running.add_done_callback(on_done)
 
     def _run_and_commit_in_thread(self, jobs: Sequence[_Job]) -> None:
-        self._statements.record_in_thread(self._run_jobs(jobs))
-        self._commit_in_thread(jobs)
+        seconds = self._run_jobs(jobs)
+        self._statements.record_in_thread(seconds)
+        if seconds is not None:
+            self._commit_in_thread(jobs)
 
     def _commit_in_thread(self, jobs: Sequence[_Job]) -> None:
         self._commits.record_in_thread(self._commit(jobs))
@@ -237,11 +243,11 @@ class SqliteStore:
         return None
 
     def _commit(self, jobs: Sequence[_Job]) -> float | None:
-        """Commit the transaction of some jobs; return the seconds, None if it or the transaction failed.
+        """Commit the transaction of jobs that were run; return the seconds, None if it failed.
 
         Errors are stored in the jobs.
         """
-        if self._connection is None or not self._connection.in_transaction:
+        if self._connection is None:
             return None
         with self._store_failure(jobs):
             started = time.perf_counter()
