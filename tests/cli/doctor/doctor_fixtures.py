@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,6 +35,8 @@ NETWORK = "eip155:84532"
 KIND = {"x402Version": 2, "scheme": "exact", "network": NETWORK}
 UNREACHABLE_URL = "http://127.0.0.1:9"
 """URL without a listener."""
+PATIENCE = 120.0
+"""Seconds for a check: on a busy machine a process may take longer to start than an operator would wait."""
 METHODS = ["GET", "POST", "OPTIONS"]
 
 
@@ -42,7 +45,8 @@ async def run_named_checks(
 ) -> dict[str, Finding]:
     """Run the checks with these names, or all, and return their findings."""
     async with open_context(settings, send_test_alert=send_test_alert) as deployment:
-        results = await run_checks(deployment, select_checks(names))
+        checks = [replace(each, timeout=PATIENCE) for each in select_checks(names)]
+        results = await run_checks(deployment, checks)
     return {result.name: result.finding for result in results}
 
 
