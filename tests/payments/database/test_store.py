@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import insert, text
@@ -236,6 +236,21 @@ async def test_replaced_file_is_not_used(tmp_path: Path) -> None:
 
     assert "was removed or replaced" in failed.value.detail
     assert "three" not in read_workers(file)
+
+
+async def test_transaction_that_the_database_rolled_back_is_no_success(tmp_path: Path) -> None:
+    """SQLite rolls a transaction back itself after some errors, as when the disk is full."""
+
+    def insert_and_lose_transaction() -> UnitOfWork[None]:
+        yield from insert_worker("lost")
+        cast(Any, store)._connection.rollback()  # noqa: SLF001
+
+    async with open_test_store(tmp_path / "journal.db") as store:
+        with pytest.raises(JournalUnavailable):
+            await store.run(insert_and_lose_transaction)
+        await store.run(partial(insert_worker, "kept"))
+
+    assert read_workers(tmp_path / "journal.db") == {"kept"}
 
 
 async def test_copy_in_place_of_removed_file_is_not_used(tmp_path: Path) -> None:
