@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -525,7 +525,10 @@ def _list_workers(process: ApiProcess) -> list[int]:
     """Return the process IDs of a server's workers."""
     pid = process.popen.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    lines = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    lines: dict[int, bytes] = {}
+    for child in children:
+        with suppress(FileNotFoundError):  # it has ended since
+            lines[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes()
     return [child for child, line in lines.items() if b"resource_tracker" not in line]
 
 
