@@ -189,6 +189,24 @@ async def test_failed_start_is_reported_and_retried() -> None:
         await sandbox.close()
 
 
+async def test_task_that_a_broken_pool_forgets_is_reported(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool breaks after it has accepted the task, and before a thread of it has taken the task."""
+    worker = await sandbox.run_task(5, sandboxed.worker_process_id)
+    # the state is checked before the pool breaks, as in the race
+    monkeypatch.setattr("pebble.ProcessPool._check_pool_status", sandboxed.skip_check)
+    os.kill(worker, signal.SIGKILL)
+    await asyncio.sleep(1)  # until the pool has noticed
+
+    async with asyncio.timeout(20):
+        with pytest.raises(ProcessNotStarted):
+            await sandbox.run_task(5, sandboxed.double_number, 1)
+    monkeypatch.undo()
+
+    assert await sandbox.run_task(5, sandboxed.double_number, 1) == 2
+
+
 async def test_killed_fork_server_is_restarted(sandbox: Sandbox) -> None:
     fork_server = await sandbox.run_task(5, sandboxed.fork_server_id)
     assert fork_server != os.getpid()

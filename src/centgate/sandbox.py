@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, Future
 from concurrent.futures import CancelledError as FutureCancelled
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import asynccontextmanager, contextmanager, nullcontext
@@ -43,6 +43,8 @@ A busy machine gives the processes little of each second, so elapsed time alone 
 """
 MAX_TASKS_PER_PROCESS = 500
 """Number of tasks after which a process is replaced, since parsers leak memory."""
+STATUS_SECONDS = 1.0
+"""Seconds between two looks at whether the pool that a task waits for still works."""
 FORK_SERVER = multiprocessing.get_context("forkserver")
 """Forks each process from one that has imported the modules, and has seen no input.
 
@@ -100,7 +102,7 @@ class Sandbox:
                 await self._replace_pool(pool)
                 raise ProcessNotStarted("no process could be started for it") from error
             try:
-                return await asyncio.wrap_future(future)
+                return await _await_result(pool, future)
             except FutureTimeout:
                 raise TaskTimedOut(f"it took more than {timeout * MAX_SLOWDOWN:g} s") from None
             except BrokenExecutor as error:
@@ -177,6 +179,24 @@ class Sandbox:
             initargs=self._process_limits,
             context=cast(Any, FORK_SERVER),
         )
+
+
+async def _await_result(pool: ProcessPool, future: Future[T]) -> T:
+    """Return a task's result; the task is killed if the caller is cancelled. Raises what the task raises.
+
+    Raises BrokenExecutor if the pool broke: pebble fails the tasks that it has registered at that moment,
+    and forgets one that it takes from its queue a moment later.
+    """
+    result = asyncio.wrap_future(future)
+    try:
+        while not result.done():
+            await asyncio.wait({result}, timeout=STATUS_SECONDS)
+            if not result.done() and not pool.active:
+                raise BrokenExecutor
+    except BaseException:
+        result.cancel()
+        raise
+    return result.result()
 
 
 async def _stop_pool(pool: ProcessPool) -> None:
