@@ -1,10 +1,24 @@
-"""Handling of requests that HTTP routes and MCP share: reading body and headers, noting an error."""
+"""Parts that the handlers of HTTP routes and of MCP share: reading a request, noting an error, JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.requests import Request
+from starlette.responses import Response
 
 from centgate.errors import CentgateError, RateLimited
+from centgate.runtime import Runtime
+
+
+def get_runtime(request: Request) -> Runtime:
+    """Return the runtime that the application's lifespan has opened."""
+    return request.app.state.runtime
+
+
+def json_response(status: int, body: bytes, headers: Mapping[str, str]) -> Response:
+    """Return a response of JSON that is serialized already."""
+    return Response(body, status, headers, media_type="application/json")
 
 
 async def read_body(request: Request, limit: int) -> bytes:

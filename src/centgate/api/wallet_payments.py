@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from centgate.api.http_requests import read_body, read_header
+from centgate.api.http_requests import get_runtime, json_response, read_body, read_header
 from centgate.client.policy import DEFAULT_LIMIT
 from centgate.client.wallet_payments import (
     MAX_LIMIT,
@@ -76,7 +76,7 @@ async def _list_payments(request: Request) -> Response:
         raise await _challenge(request)
     limit, after = _read_limit(request), _read_cursor(request)  # before the sign-in is used up
     wallet = await _require_sign_in(request)
-    runtime: Runtime = request.app.state.runtime
+    runtime = get_runtime(request)
     found = await runtime.reader.read(partial(list_own_payments, wallet, limit=limit + 1, after=after))
     view = await _open_view(runtime, wallet)
     page = WalletPaymentPage(
@@ -92,7 +92,7 @@ async def _handle_payment(request: Request) -> Response:
     if not _REFERENCE.fullmatch(reference):
         raise _unknown_payment()
     wallet = await _require_sign_in(request)
-    runtime: Runtime = request.app.state.runtime
+    runtime = get_runtime(request)
     found = await runtime.reader.read(partial(find_own_payments, wallet, reference))
     if not found:
         raise _unknown_payment()
@@ -131,7 +131,7 @@ async def _redeem_payment(request: Request, runtime: Runtime, found: Sequence[Ow
 
 async def _require_sign_in(request: Request) -> SignedIn:
     """Return the wallet that signed in for this path. Raises SignInRequired, with a new challenge."""
-    runtime: Runtime = request.app.state.runtime
+    runtime = get_runtime(request)
     path, header = request.scope["path"], read_header(request, SIGN_IN_HEADER.lower())
     if header is None:
         raise await _challenge(request)
@@ -148,7 +148,7 @@ async def _require_sign_in(request: Request) -> SignedIn:
 
 
 async def _challenge(request: Request) -> SignInRequired:
-    runtime: Runtime = request.app.state.runtime
+    runtime = get_runtime(request)
     return await runtime.sign_in.challenge(request.scope["path"])
 
 
@@ -261,4 +261,4 @@ def _unknown_payment() -> NotFound:
 
 
 def _private_response(status: int, body: bytes, headers: dict[str, str] | None = None) -> Response:
-    return Response(body, status, PRIVATE_HEADERS | (headers or {}), media_type="application/json")
+    return json_response(status, body, PRIVATE_HEADERS | (headers or {}))

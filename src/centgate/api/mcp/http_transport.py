@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
-from centgate.api.http_requests import note_error, read_body
+from centgate.api.http_requests import get_runtime, note_error, read_body
 from centgate.api.mcp.errors import jsonrpc_error
 from centgate.api.mcp.tools import (
     RECEIPT_KEY,
@@ -55,7 +55,6 @@ from centgate.payments.gate import PaymentHeaders
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, serve
 from centgate.request_body import MAX_BODY_BYTES
-from centgate.runtime import Runtime
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -169,7 +168,7 @@ async def _call_tool(
         raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:80]!r}; see tools/list")
     notes["service"] = service.slug
     try:
-        runtime: Runtime = request.app.state.runtime
+        runtime = get_runtime(request)
         admission: Admission = request.state.admission
         headers = PaymentHeaders(_encode_payment(context))
         async with admission.limit_request(service.slug, headers, runtime.gate, runtime.journal):
@@ -227,7 +226,7 @@ def _error_result(request: Request, error: CentgateError) -> CallToolResult:
         meta[ERROR_KEY] = orjson.loads(body)["error"]
     if error.settlement:
         meta[RECEIPT_KEY] = error.settlement
-    runtime: Runtime = request.app.state.runtime
+    runtime = get_runtime(request)
     terms = runtime.gate.terms[notes["service"]]
     offer = orjson.dumps(terms.offer_with_error(error.reason or PAYMENT_REQUIRED_MESSAGE))
     return build_result(offer, is_error=True, meta=meta)
