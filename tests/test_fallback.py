@@ -14,7 +14,14 @@ from fake_upstreams import FAULTS, FakeUpstreams, Fault, open_provider
 from pydantic import SecretStr
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderTimeout, ProviderUnconfigured
-from centgate.fallback import attempt, first_concurrent, first_of, open_task_group
+from centgate.fallback import (
+    attempt,
+    first_concurrent,
+    first_of,
+    found_or_none,
+    open_task_group,
+    require_any,
+)
 from centgate.instrumentation import NullMeter
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 
@@ -293,6 +300,21 @@ async def test_no_data_requires_all_configured_providers(
         await combine(*(partial(_raise_error, each) for each in missing))()
 
     assert caught.value is expected
+
+
+@pytest.mark.parametrize(("missing", "expected"), MISSING)
+def test_all_missing_answers_raise_error_of_first_of(missing: list[Exception], expected: Exception) -> None:
+    with pytest.raises(type(expected)) as caught:
+        require_any(*missing)
+
+    assert caught.value is expected
+
+
+def test_one_answer_is_enough() -> None:
+    require_any(DOWN, "blue", EMPTY)
+    require_any(0)
+
+    assert [found_or_none(each) for each in (DOWN, EMPTY, "blue")] == [None, None, "blue"]
 
 
 async def test_first_concurrent_prefers_order_and_cancels_later_ones() -> None:

@@ -67,6 +67,18 @@ async def attempt(
         return missing
 
 
+def found_or_none(answer: T | NoData | ProviderFailure) -> T | None:
+    """Return the result of `attempt`, None for NoData and ProviderFailure."""
+    return None if isinstance(answer, NoData | ProviderFailure) else answer
+
+
+def require_any(*answers: object) -> None:
+    """Raise the error that `first_of` raises if none of these results of `attempt` is a result."""
+    missing = [answer for answer in answers if isinstance(answer, NoData | ProviderFailure)]
+    if missing and len(missing) == len(answers):
+        raise _combine_failures(missing)
+
+
 def first_of(*methods: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """Combine provider methods: try them in order until one returns a result.
 

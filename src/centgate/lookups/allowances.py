@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Literal, TypeVar
+from typing import Literal
 
 from centgate.chains import ZERO_ADDRESS, from_chain_seconds
 from centgate.crypto.approvals.approval_evidence import PERMIT2
@@ -24,8 +24,7 @@ from centgate.crypto.approvals.reported import (
 from centgate.crypto.contract.account_kinds import classify_code
 from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import find_known_token
-from centgate.errors import NoData, ProviderFailure
-from centgate.fallback import attempt, open_task_group
+from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.lookups import erc20
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import allowance_call, decode_allowance
@@ -42,8 +41,6 @@ MAX_READ_SPENDERS = 100
 
 MAX_CLASSIFIED_CONTRACTS = 100
 """Contracts with indexed Approval events that are asked whether they are tokens or NFTs."""
-
-T = TypeVar("T")
 
 
 async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalScan:
@@ -111,7 +108,7 @@ async def _classify_indexed(
             erc20.build_nft_call(token),
         )
     ]
-    answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls)) if calls else []
+    answers = found_or_none(await attempt(rpc.call_contracts, chain_id, calls)) if calls else []
     if answers is None:
         return _IndexedEvents(unknown_count=len(events))
     kinds = {
@@ -227,7 +224,7 @@ def take_turns(reported: Iterable[ReportedApproval]) -> list[ReportedApproval]:
 
 
 async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> dict[int, int]:
-    found = _result_or_none(await attempt(rpc.block_headers, chain_id, blocks)) if blocks else None
+    found = found_or_none(await attempt(rpc.block_headers, chain_id, blocks)) if blocks else None
     times = {number: block.timestamp for number, block in zip(blocks, found or [], strict=False)}
     # the first block of some chains has no time
     return {number: seconds for number, seconds in times.items() if from_chain_seconds(seconds, chain_id)}
@@ -244,7 +241,7 @@ async def _read_tokens(
     calls = [_live_allowance_call(entry, wallet) for entry in reported]
     calls += [erc20.allowance_call(token, wallet, PERMIT2) for token in granted]
     calls += [call for token in tokens for call in _token_calls(token, wallet)]
-    answers = _result_or_none(await attempt(rpc.call_contracts, chain_id, calls))
+    answers = found_or_none(await attempt(rpc.call_contracts, chain_id, calls))
     if answers is None:
         return OnchainState(dict.fromkeys(entry.key for entry in reported))
     found, rest = answers[: len(reported)], answers[len(reported) :]
@@ -300,7 +297,7 @@ async def _read_codes(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> dict
     async with open_task_group() as group:
         code_task = group.create_task(attempt(rpc.contract_codes, chain_id, addresses))
         nonce_task = group.create_task(attempt(rpc.transaction_counts, chain_id, addresses))
-    codes, nonces = _result_or_none(code_task.result()), _result_or_none(nonce_task.result())
+    codes, nonces = found_or_none(code_task.result()), found_or_none(nonce_task.result())
     if codes is None:
         return {}
     # without its number of transactions an address is not reported as unused
@@ -311,7 +308,3 @@ async def _read_codes(rpc: Rpc, chain_id: int, addresses: Sequence[str]) -> dict
 def _classify_spender(code: bytes, nonce: int) -> SpenderAccountKind:
     kind = classify_code(code)
     return "unused" if kind == "wallet" and not nonce else kind
-
-
-def _result_or_none(answer: T | NoData | ProviderFailure) -> T | None:
-    return None if isinstance(answer, NoData | ProviderFailure) else answer

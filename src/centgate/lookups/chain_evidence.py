@@ -23,7 +23,7 @@ from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
-from centgate.fallback import attempt
+from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.chain_pools import find_pools
 from centgate.lookups.token_on_chain import read_token
@@ -128,7 +128,7 @@ class _ChainReading:
             return
         self._add(pools=tuple(pools))
         # a node that failed before the pools were known may have recovered
-        await self._read_trades(None if isinstance(node_state, NoData | ProviderFailure) else node_state)
+        await self._read_trades(found_or_none(node_state))
 
     async def _choose_pools(self, states: list[PoolState] | NoData) -> Sequence[PoolKey]:
         """Return the pools that the chain shows, and add what they hold; else those that an index lists."""
@@ -136,7 +136,7 @@ class _ChainReading:
             listed = await attempt(
                 identify_pools, self.rpc, self.chain_id, self.token, await self.list_pools()
             )
-            return [] if isinstance(listed, NoData | ProviderFailure) else listed
+            return found_or_none(listed) or []
         depths = {state.key.address: state.liquidity_usd for state in states if state.key.pool_id is None}
         self._add(
             liquidity=sum_chain_liquidity(states),
@@ -151,7 +151,7 @@ class _ChainReading:
             attempt(simulate_on_chain, self.rpc, self.chain_id, self.token, pools, (), node_state=node_state),
             attempt(read_locked_shares, self.rpc, self.chain_id, pools[0]),
         )
-        self._add(lp_holders=None if isinstance(lp_holders, NoData | ProviderFailure) else lp_holders)
+        self._add(lp_holders=found_or_none(lp_holders))
         if isinstance(simulation, NoData | ProviderFailure):
             self._add(missing_reason="source_unavailable")
         else:

@@ -15,7 +15,7 @@ from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
 from centgate.crypto.contract.proxies import is_slot_call_needed
 from centgate.errors import NoData, ProviderFailure
-from centgate.fallback import attempt, open_task_group
+from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.jsonrpc.contract_calls import ContractCall
@@ -257,8 +257,7 @@ async def _read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset
     The calls are of a function that nothing has, which a proxy passes on, of none, and of one in common use.
     """
     calls = [secrets.token_bytes(4), b"", encode_call(OWNER_CALL)]
-    slots = await attempt(rpc.called_slots, chain_id, address, calls)
-    return None if isinstance(slots, NoData | ProviderFailure) else slots
+    return found_or_none(await attempt(rpc.called_slots, chain_id, address, calls))
 
 
 async def _read_chain(rpc: Rpc, chain_id: int, state: ChainState, reads: NextReads) -> ProviderFailure | None:
