@@ -121,10 +121,10 @@ class Settler:
     async def _find_outcome(self, claim: Claim, max_wait: float) -> SettlementOutcome:
         """Return the outcome of an earlier, unresolved attempt: from the chain, or from the facilitator.
 
-        If the nodes agree that the nonce is used or the authorization has expired, the chain alone decides,
-        and the payment stays open until a safe block shows it. If they show the nonce unspent, or give no
-        usable answer, the same bytes are submitted again, to the facilitator that may have them; the
-        exception is in `_find_outcome_by_status`. Never returns SettlementNotSent.
+        If the nodes agree that the nonce is used or the authorization has expired, the chain alone decides: a
+        payment to us in any block settles it, anything else in a safe block refuses it. If they show the
+        nonce unspent, or give no usable answer, the same bytes are submitted again, to the facilitator that
+        may have them; the exception is in `_find_outcome_by_status`. Never returns SettlementNotSent.
         """
         cause: OpenCause = "not_final"
         try:
