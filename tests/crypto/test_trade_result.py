@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from centgate.crypto.token.pools import PoolKey
+from centgate.crypto.token.trade_probes import TradeProbes
 from centgate.crypto.token.trade_records import (
     APPROVED,
     BOUGHT,
@@ -23,7 +24,7 @@ from centgate.crypto.token.trade_records import (
     parse_purchase_and_sale,
     parse_purchase_probe,
 )
-from centgate.crypto.token.trade_result import TradeProbes, summarise_trades
+from centgate.crypto.token.trade_result import summarise_trades
 
 POOL = PoolKey("v2", "0x" + "1" * 40, "0x" + "2" * 40, "0x" + "3" * 40, "Uniswap v2", 3000)
 SALE = TradeRecord(SOLD, 10, 1000, 1000, 1000, 1000, 1000, 9, 90_000, b"")

@@ -8,7 +8,7 @@ import pytest
 
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.token_liquidity import Liquidity
-from centgate.crypto.token.trade_result import NO_FEATURES, NOT_BOUGHT
+from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_BOUGHT
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_evidence import ChainEvidence
 from centgate.lookups.exchange_pairs import ExchangeListing

@@ -29,7 +29,7 @@ from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation
-from centgate.crypto.token.trade_result import CODE_REFUSED, CODE_UNTRIED, WALLET_FAILS
+from centgate.crypto.token.trade_verdict import CODE_REFUSED, CODE_UNTRIED, WALLET_FAILS
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID

@@ -11,8 +11,8 @@ from functools import partial
 from centgate.chains import is_burn_address
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.crypto.token.token_rule import HOLDER_CHECKS
+from centgate.crypto.token.trade_probes import FEW_HOLDERS
 from centgate.crypto.token.trade_records import MIN_HOLDING
-from centgate.crypto.token.trade_result import FEW_HOLDERS
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups import erc20

@@ -9,7 +9,7 @@ from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pool_liquidity, sum_simulated_liquidity
-from centgate.crypto.token.trade_result import NO_FEATURES, NOT_RUN
+from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt
 from centgate.lookups.chain_evidence import ChainEvidence

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.security import Simulation
 from centgate.crypto.token.token_rule import SALE_SUBJECT
+from centgate.crypto.token.trade_probes import TradeProbes
 from centgate.crypto.token.trade_records import HolderProbe, PurchaseProbe
-from centgate.crypto.token.trade_result import NO_FEATURES, NOT_RUN, TradeProbes, summarise_trades
+from centgate.crypto.token.trade_result import summarise_trades
+from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups.account_trades import AccountTrader, NewAccountTrades
