@@ -28,6 +28,7 @@ from centgate.cli.doctor.registry import select_checks
 from centgate.devchain.http_server import serve_app
 from centgate.phishing.rules import PhishingRules
 from centgate.phishing.snapshot import make_snapshot, pack_snapshot
+from centgate.provider import Provider
 from centgate.providers.rpc import PUBLIC_NODES
 from centgate.settings import ProviderSettings, Settings
 
@@ -109,10 +110,10 @@ def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     upstreams.set_response("searxng", "/search", {"error": "No query"}, status=400)
     for chain in PUBLIC_NODES:
         upstreams.set_response_function("rpc", f"/{chain}", _chain_id_handler(chain), method="POST")
-    names = [name for name, kind in all_providers(all_services()).items() if kind.info.url]
     settings = {
         name: ProviderSettings(url=upstreams.url_of(name), resale_permitted=True)
-        for name in [*names, "searxng"]
+        for name, kind in all_providers(all_services()).items()
+        if _has_upstream(kind)
     }
     parts = {
         f"packagedocs_{part}": ProviderSettings(url=upstreams.url_of(part))
@@ -121,6 +122,12 @@ def healthy_providers(upstreams: FakeUpstreams) -> dict[str, ProviderSettings]:
     gateway = ProviderSettings(url=upstreams.url_of("rpc") + "/{chain_id}")
     disabled = dict.fromkeys(("alchemy", "rpc_84532"), ProviderSettings(enabled=False))
     return {**settings, **parts, "rpc": gateway, **disabled}
+
+
+def _has_upstream(kind: type[Provider]) -> bool:
+    """Return True for a provider that has a URL, or that is configured once the operator gives it one."""
+    by_operator = Settings(providers={kind.info.name: ProviderSettings(url=UNREACHABLE_URL)})
+    return bool(kind.info.url) or (not kind(Settings()).is_configured and kind(by_operator).is_configured)
 
 
 def _chain_id_handler(chain: int) -> ResponseFunction:
