@@ -66,7 +66,7 @@ def build_example_evidence() -> TokenEvidence:
         NOW,
         analysis=build_example_flags(),
         simulation=replace(sold, risk_level=1, open_source=True, proxy=False, raw=raw),
-        own_simulation=replace(sold, summarised=False, holder_sales=sales),
+        own_simulation=replace(sold, summarised=False, transfer_blocked=False, holder_sales=sales),
         owner=Owner(OWNER, "contract"),
         bytecode_flags=TokenFlags(**POWERS),
         chain_id=8453,

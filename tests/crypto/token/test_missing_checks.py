@@ -124,6 +124,22 @@ def test_unread_bytecode_leaves_all_its_checks_open():
     assert "whether its owner can stop transfers" in warnings
 
 
+@pytest.mark.parametrize(
+    ("blocked", "tax", "is_open"),
+    [(None, None, True), (None, 0.0, False), (False, 0.0, False), (True, None, False)],
+)
+def test_transfer_without_result_is_reported(*, blocked: bool | None, tax: float | None, is_open: bool):
+    facts = replace(FACTS, own_simulation=replace(OWN, transfer_blocked=blocked, transfer_tax=tax))
+
+    warnings = [
+        each
+        for each in evaluate_token(facts).warnings
+        if each.endswith("not checked there: blocked transfers")
+    ]
+
+    assert bool(warnings) is is_open
+
+
 def test_missing_flags_are_listed_in_one_sentence():
     facts = replace(
         FACTS, analysis=parse_token_security({"is_honeypot": "0", "is_open_source": "0"}, partial=False)

@@ -144,8 +144,15 @@ def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
         reason = f" ({trade.result.explanation})" if trade.result.explanation else ""
         checks = ", ".join(_CHECKS_BY_SOURCE["onchain:simulation"])
         yield f"the simulation on the chain itself has no result{reason}; not checked there: {checks}"
-    elif trade.result.holder_sales is None:
+        return
+    if trade.result.holder_sales is None:
         yield f"no holder was found to sell at; not checked on the chain: {HOLDER_CHECKS}"
+    # a transfer that was refused with words of a pause, or by an account that cannot sell, says nothing
+    if trade.result.transfer_blocked is None and trade.result.transfer_tax is None:
+        yield (
+            "the simulation on the chain itself does not tell whether holders can send it to one another; "
+            "not checked there: blocked transfers"
+        )
 
 
 def _warn_unlisted_liquidity(shares: LiquidityShares) -> Iterator[str]:
