@@ -12,12 +12,12 @@ import pytest
 from buyer import ApiFactory
 from fake_upstreams import FakeUpstreams, configure_providers, send_paid
 from lookups.changing_node import is_call_of
-from lookups.pool_market import DOLLAR, TOKEN, Market
+from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.devchain.environment import devchain_settings
-from centgate.devchain.exchanges import install_exchanges
+from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/pool-snapshot"
@@ -126,6 +126,29 @@ async def test_unread_fee_is_warned_of(
     warning = f"feePercent is not known: the fee of the pool {pool} could not be read"
     assert body["data"]["feePercent"] == (None if is_lost else 0.05)
     assert [each for each in body["warnings"] if "feePercent" in each] == ([warning] if is_lost else [])
+
+
+@pytest.mark.parametrize("has_v4_pool", [True, False])
+async def test_pools_of_unknown_depth_are_warned_of(
+    api: ApiFactory, settings: Settings, base_market: Market, *, has_v4_pool: bool
+) -> None:
+    exchanges, token = base_market.exchanges, base_market.token.lower()
+    shallow = {token: 100 * TOKEN, exchanges.stablecoin("USDC", 10**6 * DOLLAR): 100 * DOLLAR}
+    exchanges.add_v2_pool(shallow)
+    if has_v4_pool:
+        exchanges.add_v4_pool({NATIVE_COIN: 5 * COIN, token: 10**4 * TOKEN})
+    providers = {name: ProviderSettings(enabled=False) for name in ("dexscreener", "geckoterminal")}
+    providers["rpc_8453"] = ProviderSettings(url=base_market.url)
+    client = api(configure_providers(settings, providers))
+
+    body = buy(client, chain="base", tokenAddress=token)
+
+    assert body["data"]["dex"] == "Uniswap v2"
+    warning = (
+        "1 of the token's 2 pools may be deeper than this one: the chain does not tell what they hold in US "
+        "dollars"
+    )
+    assert (warning in body["warnings"]) is has_v4_pool
 
 
 @pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])

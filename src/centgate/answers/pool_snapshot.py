@@ -158,6 +158,7 @@ def list_snapshot_warnings(
     """Yield the warnings about a snapshot; `trace` tells why a fallback answered."""
     pair, is_base = selected.pair, selected.is_base_priced
     yield from _list_fallback_warnings(pair, trace)
+    yield from _list_unmeasured_pools(selected)
     yield from _list_missing_fields(snapshot, pair, is_base=is_base)
     yield from _list_unread_fee(snapshot, confirmation)
     yield from _list_quote_gaps(pair, is_base=is_base)
@@ -252,6 +253,17 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
                 f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "
                 "on which the pair was first listed there"
             )
+
+
+def _list_unmeasured_pools(selected: SelectedPair) -> Iterable[str]:
+    """Yield a warning if the chain shows pools of the token that were not compared with the chosen one."""
+    pairs, chosen = selected.pairs, selected.pair
+    unmeasured = sum(pair.liquidity_usd is None for pair in pairs)
+    if chosen.source == "rpc" and chosen.liquidity_usd is not None and unmeasured:
+        yield (
+            f"{unmeasured} of the token's {len(pairs)} pools may be deeper than this one: the chain does not "
+            "tell what they hold in US dollars"
+        )
 
 
 def _list_missing_fields(snapshot: PoolSnapshot, pair: Pair, *, is_base: bool) -> Iterable[str]:

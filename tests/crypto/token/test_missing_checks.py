@@ -20,6 +20,7 @@ from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.security import (
     TokenFlags,
 )
+from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_verdict import evaluate_token
 from centgate.providers.goplus_token import parse_token_security
 
@@ -138,6 +139,18 @@ def test_transfer_without_result_is_reported(*, blocked: bool | None, tax: float
     ]
 
     assert bool(warnings) is is_open
+
+
+@pytest.mark.parametrize(
+    ("usd", "unmeasured", "is_told"), [(200, 1, True), (200, 0, False), (None, 1, False)]
+)
+def test_pools_of_unknown_depth_are_reported(*, usd: float | None, unmeasured: int, is_told: bool):
+    shown = Liquidity("onchain", usd, 2, other_side_usd=usd, unmeasured_count=unmeasured)
+
+    warnings = evaluate_token(replace(FACTS, liquidity=shown)).warnings
+
+    warning = "liquidity leaves out 1 of 2 pools: the chain does not tell what they hold in US dollars"
+    assert (warning in warnings) is is_told
 
 
 def test_missing_flags_are_listed_in_one_sentence():

@@ -12,6 +12,7 @@ from centgate.crypto.token.evidence.simulations import SimulationEvidence
 from centgate.crypto.token.liquidity_shares import LiquidityShares
 from centgate.crypto.token.security import SOURCE_LABELS
 from centgate.crypto.token.token_evidence import TokenEvidence
+from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.token_rule import (
     FAILED_SALES,
     HOLDER_CHECKS,
@@ -48,6 +49,7 @@ def warn_missing_checks(evidence: TokenEvidence) -> Iterator[str]:
         yield f"not checked, as {SOURCE_LABELS['honeypotis']} gives no value{where}: {', '.join(unrated)}"
     if unchecked := _liquidity_checks_without_evidence(evidence.market):
         yield f"not checked, as no source gives a value: {', '.join(unchecked)}"
+    yield from _warn_unmeasured_pools(evidence.market.liquidity)
 
 
 def list_subjects(source: str) -> list[str]:
@@ -262,6 +264,15 @@ def _liquidity_checks_without_evidence(market: MarketEvidence) -> list[str]:
         "how long it has been traded": market.trading_age is not None,
     }
     return [check for check, is_known in has_value.items() if not is_known]
+
+
+def _warn_unmeasured_pools(liquidity: Liquidity | None) -> Iterator[str]:
+    """Yield that the liquidity is that of a part of the pools, as the deepest may be missing."""
+    if liquidity and liquidity.unmeasured_count and liquidity.total_usd is not None:
+        yield (
+            f"liquidity leaves out {liquidity.unmeasured_count} of {liquidity.pair_count} pools: the chain "
+            "does not tell what they hold in US dollars"
+        )
 
 
 _CHECKS_BY_SOURCE = {

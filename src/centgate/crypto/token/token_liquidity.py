@@ -31,6 +31,8 @@ class Liquidity:
     top_created_at: datetime | None = None
     trading_since: datetime | None = None
     """Creation time of the top pair or of an older one about as deep: a new pair does not reset the age."""
+    unmeasured_count: int = 0
+    """Pools of the chain that the amounts leave out, as their depth in US dollars is not known."""
 
     @property
     def usable_usd(self) -> float | None:
@@ -109,6 +111,7 @@ def sum_chain_liquidity(states: Sequence[PoolState]) -> Liquidity:
         top_pair=top.key.pool_id or top.key.address,
         top_dex=top.key.exchange,
         top_usd=top.liquidity_usd,
+        unmeasured_count=len(states) - len(totals),
     )
 
 
