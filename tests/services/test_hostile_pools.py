@@ -184,15 +184,26 @@ def test_missing_quoter_does_not_mean_impossible_sales(
     assert (warning in body["warnings"]) is (code == "0x")
 
 
-def test_too_slow_node_counts_as_failed(
+@pytest.mark.parametrize(
+    ("delay", "status", "reason"),
+    [(0.5, "timeout", "the node did not answer in time"), (0, "error", "the node failed")],
+)
+def test_missing_confirmation_is_named_with_reason(
     api: ApiFactory,
     settings: Settings,
     upstreams: FakeUpstreams,
     node: Node,
     monkeypatch: pytest.MonkeyPatch,
+    *,
+    delay: float,
+    status: str,
+    reason: str,
 ) -> None:
-    monkeypatch.setattr("centgate.lookups.pair_confirmation.MAX_CHAIN_SECONDS", 0.1)
-    node.delay = 0.5
+    if delay:
+        monkeypatch.setattr("centgate.lookups.pair_confirmation.MAX_CHAIN_SECONDS", 0.1)
+        node.delay = delay
+    else:
+        upstreams.faults["rpc"] = "500"
     row = {
         "chainId": "base",
         "pairAddress": POOL,
@@ -207,5 +218,5 @@ def test_too_slow_node_counts_as_failed(
     body = send_paid(client, PATH, {"chain": "base", "tokenAddress": TOKEN}).json()
 
     (source,) = [each for each in body["providers"] if each["name"] == "rpc"]
-    assert source["status"] == "timeout"
-    assert "the chain could not confirm the price in time" in body["warnings"]
+    assert source["status"] == status
+    assert f"chainPriceUsd and saleImpacts are not known: {reason}" in body["warnings"]

@@ -42,19 +42,20 @@ async def confirm_pair(
     if not is_from_chain and len(pair.address) > ADDRESS_LENGTH:
         trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: a pool without a contract of its own is not looked up")
         return PairConfirmation()
-    reason = "the chain could not confirm the price in time"
+    reason = "the node failed"
     try:
         async with asyncio.timeout(MAX_CHAIN_SECONDS):
             known = pair if is_from_chain else await chain.pair(chain_id, pair.address)
             impacts = await _quote_impacts(chain, chain_id, selected, known, trace)
             return PairConfirmation(known, impacts, chain.is_fee_unread(known))
     except NoData as no_data:
-        reason = f"{_UNKNOWN_TO_CHAIN}: {no_data.message}"
+        reason = no_data.message
     except TimeoutError:
         chain.record_timeout()
+        reason = "the node did not answer in time"
     except ProviderFailure:
         pass  # recorded by the provider
-    trace.add_warning(reason)
+    trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: {reason}")
     return PairConfirmation()
 
 
