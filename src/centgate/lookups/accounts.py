@@ -66,7 +66,9 @@ async def _read_account(rpc: Rpc, chain_id: int, address: str) -> Account:
         name=parse_primary_name(named),
         is_sanctioned=parse_flag(listed),
     )
-    _warn_unknown(rpc, account)
+    if unknown := _list_unknown(chain_id, account, state, answers):
+        facts = " and ".join(filter(None, (", ".join(unknown[:-1]), unknown[-1])))
+        rpc.trace.add_warning(f"{facts} of the account are unknown: the node did not tell")
     if account.name is None and erc20.decode_text(named):
         rpc.trace.add_warning(
             "the ENS name of the address is left out: it has other characters than a-z, 0-9 and hyphens"
@@ -83,12 +85,18 @@ def _list_account_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
     return calls
 
 
-def _warn_unknown(rpc: Rpc, account: Account) -> None:
-    unknown = ["kind and delegation"] if account.kind == "unknown" else []
-    if account.is_sanctioned is None:
-        unknown.append("sanctions")
-    if unknown:
-        rpc.trace.add_warning(f"{' and '.join(unknown)} of the account are unknown: the node did not tell")
+def _list_unknown(
+    chain_id: int, account: Account, state: OnchainAccount | None, answers: _Answers | None
+) -> list[str]:
+    """Return the facts of an account that the node did not tell."""
+    is_unknown = {
+        "kind": account.kind == "unknown",
+        "delegation": account.kind == "unknown",
+        "transactions": state is None,
+        "name": answers is None and well_known_chain(chain_id) in ENS_RESOLVERS,
+        "sanctions": account.is_sanctioned is None,
+    }
+    return [fact for fact, is_missing in is_unknown.items() if is_missing]
 
 
 async def _read_state(
