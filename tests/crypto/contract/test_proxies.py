@@ -475,6 +475,15 @@ def test_diamond_is_returned_with_facets():
     assert (found.kind, found.implementations, found.upgradeable) == ("eip2535", (LOGIC, OTHER), None)
 
 
+def test_functions_that_diamond_may_not_use_are_noted():
+    world = World({ME: DELEGATING, LOGIC: PLAIN})
+    world.answers = {(ME, FACETS_CALL): encode_addresses(LOGIC)}
+
+    notes = world.classify().notes
+
+    assert "functions are those in the code of its facets, of which it may use a part only" in notes
+
+
 def test_diamond_with_cut_is_upgradeable_by_owner():
     world = World({ME: DELEGATING, LOGIC: PLAIN})
     world.answers = {

@@ -247,6 +247,8 @@ def _classify_diamond(state: ChainState) -> AccountFinding | None:
     more = count_facets(state) - MAX_FACETS
     notes = (
         "it runs the code of these facets as it says itself (EIP-2535), so it may run other code",
+        # a facet keeps the code of functions that were removed from the diamond, or moved to another facet
+        "functions are those in the code of its facets, of which it may use a part only",
         *((f"it lists {more} more facets, which were not checked",) if more > 0 else ()),
     )
     finding = AccountFinding(
