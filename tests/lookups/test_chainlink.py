@@ -36,13 +36,15 @@ async def test_sequencer_outage_gives_no_usd_price(base_market: Market, answer: 
     assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
 
 
-async def test_sequencer_feed_without_round_gives_no_usd_price(base_market: Market) -> None:
+@pytest.mark.parametrize("told", [bytes(160), b"", None], ids=["without a round", "without code", "lost"])
+async def test_unread_sequencer_feed_is_no_outage(base_market: Market, told: bytes | None) -> None:
     exchanges = base_market.exchanges
     exchanges.add_v2_pool({base_market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
     feed = exchanges.addresses.sequencer_feed.lower()
-    base_market.node.change = lambda call, answer: bytes(160) if call.to == feed else answer
+    base_market.node.change = lambda call, answer: told if call.to == feed else answer
 
     (pool,) = await base_market.pools()
 
     assert pool.price_usd is None
-    assert any("sequencer" in warning for warning in base_market.rpc.trace.warnings)
+    warning = "whether the chain's sequencer is up is not known, so Chainlink's prices are not used"
+    assert base_market.rpc.trace.warnings == [warning]

@@ -27,11 +27,14 @@ def parse_native_price(trace: RequestTrace, chain_id: int, answers: Sequence[byt
     native_usd = _parse_feed(feed, PRICE_FEEDS[well_known_chain(chain_id)].heartbeat)
     if native_usd is None:
         trace.add_warning("Chainlink's price of the native coin is missing or too old")
-    elif sequencer and not _is_sequencer_up(sequencer[0]):
+    elif sequencer and not (is_up := _is_sequencer_up(sequencer[0])):
         native_usd = None
-        trace.add_warning(
-            "the chain's sequencer is down or has just restarted, so Chainlink's prices are not used"
+        reason = (
+            "whether the chain's sequencer is up is not known"
+            if is_up is None
+            else "the chain's sequencer is down or has just restarted"
         )
+        trace.add_warning(f"{reason}, so Chainlink's prices are not used")
     return native_usd
 
 
@@ -45,10 +48,9 @@ def _parse_feed(answer: bytes | None, heartbeat: int) -> float | None:
     return price / 10**8 if price > 0 and is_current else None
 
 
-def _is_sequencer_up(answer: bytes | None) -> bool:
-    """True if the sequencer answers 0 (up) and has done so for longer than the grace period."""
-    if answer is None or len(answer) < 5 * WORD:
-        return False
+def _is_sequencer_up(answer: bytes | None) -> bool | None:
+    """True if the sequencer is up, and has been for longer than the grace period; None if it is not known."""
     # a feed that was never started answers 0 for everything
-    started_at = decode_word(answer, 2)
-    return decode_word(answer, 1) == 0 and started_at > 0 and time.time() - started_at > SEQUENCER_GRACE
+    if answer is None or len(answer) < 5 * WORD or not (started_at := decode_word(answer, 2)):
+        return None
+    return decode_word(answer, 1) == 0 and time.time() - started_at > SEQUENCER_GRACE
