@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from buyer import ApiFactory, Buyer, pay, sign_payment
+from buyer import ApiFactory, Buyer, pay, sign_payload, sign_payment
 from databases import reserve_port
 from pydantic import SecretStr
 from sdk_facilitators import PYTHON_SIGNER, TYPESCRIPT_SIGNER
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.extended
 PAGE = Path(__file__).parent.parent / "docs" / "facilitators.md"
 TOKEN = "a-token-of-the-facilitator"
 PATIENCE = 60.0
+AT_ONCE = 8
 
 
 def read_program(language: str) -> str:
@@ -81,6 +83,21 @@ def buy_at_second(api: ApiFactory, settings: Settings, url: str, buyer: Buyer) -
     return response, httpx.post(f"{url}/settle", json={}).status_code
 
 
+def settle_at_once(api: ApiFactory, settings: Settings, url: str, buyer: Buyer) -> list[bool]:
+    """Return for each of `AT_ONCE` payments, sent to a facilitator together, if it was settled."""
+    client = api(settings)
+    payments = [sign_payload(client, buyer) for _ in range(AT_ONCE)]
+
+    def settle(payment: dict[str, object]) -> bool:
+        body = {"x402Version": 2, "paymentPayload": payment, "paymentRequirements": payment["accepted"]}
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        answer = httpx.post(f"{url}/settle", json=body, headers=headers, timeout=PATIENCE)
+        return answer.status_code == 200 and answer.json()["success"]
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(settle, payments))
+
+
 def test_python_program_settles_as_second_facilitator(
     api: ApiFactory, chain_settings: Settings, devchain: DevChain, buyer: Buyer, tmp_path: Path
 ) -> None:
@@ -91,9 +108,11 @@ def test_python_program_settles_as_second_facilitator(
         [sys.executable, "facilitator.py"], tmp_path, PYTHON_SIGNER.private_key, devchain
     ) as url:
         response, unauthorized = buy_at_second(api, chain_settings, url, buyer)
+        settled = settle_at_once(api, chain_settings, url, buyer)
 
     assert (response.status_code, unauthorized) == (200, 401), response.text
-    assert before - devchain.token_balance(buyer.address) == 10_000
+    assert settled == [True] * AT_ONCE
+    assert before - devchain.token_balance(buyer.address) == (1 + AT_ONCE) * 10_000
 
 
 def test_typescript_program_settles_as_second_facilitator(
@@ -105,6 +124,8 @@ def test_typescript_program_settles_as_second_facilitator(
 
     with run_program(["node", program.name], typescript_sdk, TYPESCRIPT_SIGNER.private_key, devchain) as url:
         response, unauthorized = buy_at_second(api, chain_settings, url, buyer)
+        settled = settle_at_once(api, chain_settings, url, buyer)
 
     assert (response.status_code, unauthorized) == (200, 401), response.text
-    assert before - devchain.token_balance(buyer.address) == 10_000
+    assert settled == [True] * AT_ONCE
+    assert before - devchain.token_balance(buyer.address) == (1 + AT_ONCE) * 10_000
