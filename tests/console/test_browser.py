@@ -10,10 +10,14 @@ from typing import Literal
 
 import pytest
 from browser_session import axe_violations
+from buyer import Buyer
 from chromium import open_chromium
 from console_session import PAGES, ServedConsole, serve_console
 from journal_rows import insert_rows, payment_row
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+from pydantic import SecretStr
+from webhook_outboxes import open_outbox
+from webhook_receiver import SECRET as WEBHOOK_SECRET
 
 from centgate.settings import Settings
 
@@ -56,6 +60,19 @@ def insert_in_thread(settings: Settings, rows: list[dict[str, object]]) -> None:
     import threading
 
     thread = threading.Thread(target=lambda: asyncio.run(insert_rows(settings.database_url, payments=rows)))
+    thread.start()
+    thread.join()
+
+
+def deliver_in_thread(settings: Settings) -> None:
+    """Record a delivered payment with its event from a thread of its own."""
+    import threading
+
+    async def deliver() -> None:
+        async with open_outbox(settings) as outbox:
+            await outbox.deliver(Buyer())
+
+    thread = threading.Thread(target=lambda: asyncio.run(deliver()))
     thread.start()
     thread.join()
 
@@ -113,6 +130,22 @@ def test_page_reloads_until_stopped(chromium: Browser, shop: ServedConsole) -> N
 
     assert before == ["30;url=/payments?refresh=1"]
     assert [each for each in headers if each] == []
+
+
+def test_table_of_events_scrolls_without_the_page(chromium: Browser, console_settings: Settings) -> None:
+    changes = {"webhook_url": "http://127.0.0.1:9/", "webhook_secret": SecretStr(WEBHOOK_SECRET)}
+    settings = console_settings.model_copy(update=changes)
+    deliver_in_thread(settings)
+
+    with serve_console(settings) as served:
+        context = chromium.new_context(base_url=served.url, viewport={"width": NARROW, "height": 900})
+        page = log_in(context, served)
+        page.goto("/webhooks")
+        sent_again = page.get_by_role("button", name="again").count()
+        width = page.evaluate("document.documentElement.scrollWidth")
+        context.close()
+
+    assert (sent_again, width) == (1, NARROW)
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("dark", 1280), ("light", NARROW)])
