@@ -5,6 +5,7 @@ Every request here carries a valid payment, so that an invalid body that is acce
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -267,6 +268,27 @@ def test_json_content_types_are_accepted(served_api: httpx.Client, content_type:
     service = SERVICES[0]
 
     assert is_accepted(served_api, service, encode_body(service.input_example), content_type)
+
+
+def test_compressed_body_is_refused_by_its_coding(served_api: httpx.Client) -> None:
+    service = SERVICES[0]
+    body = gzip.compress(encode_body(service.input_example))
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+
+    response = served_api.post(service.path, content=body, headers=headers)
+
+    assert [issue["message"] for issue in list_issues(response)] == [
+        "the body is compressed (Content-Encoding: gzip); send it without compression"
+    ]
+
+
+def test_plain_body_with_mistaken_coding_is_accepted(served_api: httpx.Client) -> None:
+    service = SERVICES[0]
+    headers = {"Content-Type": "application/json", "Content-Encoding": "utf-8"}
+
+    response = served_api.post(service.path, content=encode_body(service.input_example), headers=headers)
+
+    assert response.status_code == 402
 
 
 @each_service

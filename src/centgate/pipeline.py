@@ -60,6 +60,7 @@ class PaidCall:
     headers: PaymentHeaders
     admission: Admission
     """Its token of the limits on unpaid requests."""
+    content_encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,18 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
         _require_single_payment(call.headers)  # 400
     if not call.headers.has_payment and is_probe(call.body):
         raise _challenge_probe(runtime, service)  # 402
-    request = parse_request(service, call.body, call.content_type, runtime.validation_context)  # 400
+    request = _parse_call(runtime, service, call)  # 400
     service.require_supported_options(request, runtime.providers[service.slug])  # 400
     payment = await _verify_payment(runtime, service, call)  # 402
     return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
+
+
+def _parse_call(runtime: Runtime, service: AnyService, call: PaidCall) -> Request:
+    """Parse and validate the request in the body of a call. Raises what `parse_request` raises."""
+    context = runtime.validation_context
+    return parse_request(
+        service, call.body, call.content_type, context, content_encoding=call.content_encoding
+    )
 
 
 async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
@@ -126,7 +135,7 @@ def _find_bought_request(
         if service is None:
             continue
         try:
-            request = parse_request(service, call.body, call.content_type, runtime.validation_context)
+            request = _parse_call(runtime, service, call)
         except (InvalidRequest, UnsupportedOptions) as error:
             problem = error
             continue

@@ -24,17 +24,27 @@ MAX_ISSUES = 100
 _MAX_NAMES, _MAX_NAME_LENGTH = 5, 40
 """Limits on the unknown names that an error repeats."""
 
+_COMPRESSIONS = frozenset({"br", "compress", "deflate", "gzip", "x-gzip", "zstd"})
+"""Codings of HTTP (RFC 9110, section 8.4.1, and IANA's registry) that clients compress bodies with."""
+
 R = TypeVar("R", bound=Request)
 
 
-def parse_request(service: Service[R, Any], body: bytes, content_type: str, context: dict[str, Any]) -> R:
+def parse_request(
+    service: Service[R, Any],
+    body: bytes,
+    content_type: str,
+    context: dict[str, Any],
+    *,
+    content_encoding: str = "",
+) -> R:
     """Parse and validate the request in a body.
 
     Raises UnsupportedOptions if it asks for options that are not part of the price, else InvalidRequest with
     all problems. `context` is the pydantic validation context of this deployment.
     """
     _check_type(content_type)
-    content = parse_json_object(body)
+    content = _parse_uncompressed(body, content_encoding)
     if beyond := service.refused_options.find_refused(content):
         raise UnsupportedOptions(beyond, list(service.input_schema(None)["properties"]))
     issues = list(service.request.check_cross_field_rules(content, context))
@@ -48,6 +58,19 @@ def parse_request(service: Service[R, Any], body: bytes, content_type: str, cont
     if issues:
         raise _invalid_request(issues)
     return request
+
+
+def _parse_uncompressed(body: bytes, content_encoding: str) -> dict[str, Any]:
+    """Parse the object in a body; one that cannot be read is refused for its compression, if it has one."""
+    try:
+        return parse_json_object(body)
+    except InvalidRequest:
+        # not before: some clients name a compression, or a charset, of a body that is plain JSON
+        if (coding := content_encoding.strip().lower()) in _COMPRESSIONS:
+            raise _body_error(
+                f"the body is compressed (Content-Encoding: {coding}); send it without compression"
+            ) from None
+        raise
 
 
 def is_probe(body: bytes) -> bool:

@@ -95,6 +95,7 @@ class PaidEndpoint:
                 request_id=notes["request_id"],
                 body=await read_body(request, MAX_BODY_BYTES),
                 content_type=request.headers.get("content-type", ""),
+                content_encoding=request.headers.get("content-encoding", ""),
                 headers=headers,
                 admission=admission,
             )

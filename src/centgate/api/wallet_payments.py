@@ -121,6 +121,7 @@ async def _redeem_payment(request: Request, runtime: Runtime, found: Sequence[Ow
             request_id=notes["request_id"],
             body=await read_body(request, MAX_BODY_BYTES),
             content_type=request.headers.get("content-type", ""),
+            content_encoding=request.headers.get("content-encoding", ""),
             headers=no_payment,
             admission=admission,
         )
