@@ -593,3 +593,39 @@ def test_password_in_refused_url_is_not_shown(monkeypatch: Environment) -> None:
     described = [describe_problem(error) for error in refusal.value.errors()]
     assert "CENTGATE_FACILITATOR_URL: the value is not valid" in described[0]
     assert "s3cret" not in "".join(described)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("PORT", "http", "'http' is not a whole number"),
+        ("PORT", "99999", "must be at most 65535, not '99999'"),
+        ("FETCH_PORTS", "80;443", "'80;443' is not a whole number"),
+        ("FACILITATOR_TIMEOUT", "10s", "'10s' is not a number"),
+        ("FACILITATOR_TIMEOUT", "0", "must be more than 0, not '0'"),
+        ("PAYMENT_WINDOW", "5", "must be at least 30, not '5'"),
+        ("MPP_ENABLED", "maybe", "'maybe' is neither true nor false"),
+        ("LOG_LEVEL", "LOUD", "'LOUD' is not 'debug', 'info', 'warning' or 'error'"),
+    ],
+)
+def test_refused_value_is_repeated(monkeypatch: Environment, name: str, value: str, message: str) -> None:
+    monkeypatch.setenv(f"CENTGATE_{name}", value)
+
+    with pytest.raises(ValidationError) as refusal:
+        Settings()
+
+    assert [describe_problem(error) for error in refusal.value.errors()] == [f"CENTGATE_{name}: {message}"]
+
+
+@pytest.mark.parametrize("host", ["not an address", "999.1.1.1"])
+def test_invalid_host_names_its_setting(host: str) -> None:
+    with pytest.raises(ValueError, match=f"CENTGATE_HOST: '{host}' is neither an address nor a host name"):
+        _ = Settings(host=host).base_url
+
+
+def test_unreadable_phishing_list_names_its_setting(tmp_path: Path) -> None:
+    (damaged := tmp_path / "damaged.xz").write_bytes(b"no snapshot")
+
+    for path, problem in ((tmp_path / "absent.xz", "cannot read"), (damaged, str(damaged))):
+        with pytest.raises(ValueError, match=f"CENTGATE_PHISHING_LIST: {problem}"):
+            validate_startup(Settings(phishing_list=path))

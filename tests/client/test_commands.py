@@ -794,6 +794,21 @@ def test_empty_receipts_are_reported(shell: Shell) -> None:
     assert shell("wallet", "receipts").stdout == "No payments yet.\n"
 
 
+@pytest.mark.parametrize(
+    ("cap", "problem"),
+    [
+        ("much", "'much' is not a decimal number, such as 0.02"),
+        ("inf", "'inf' is not a finite number"),
+        ("-1", "must be at least 0, not '-1'"),
+    ],
+)
+def test_invalid_cap_is_repeated(shell: Shell, cap: str, problem: str) -> None:
+    done = shell("call", "phishing-check", KNOWN, CENTGATE_CAP_TOTAL=cap)
+
+    assert done.returncode == 2
+    assert read_errors(done) == [f"centgate: CENTGATE_CAP_TOTAL: {problem}"]
+
+
 @pytest.mark.parametrize("setting", ["CENTGATE_CAP_PER_CALL", "CENTGATE_CAP_TOTAL", "CENTGATE_PAYEE"])
 def test_invalid_setting_is_named(shell: Shell, setting: str) -> None:
     done = shell("call", "phishing-check", KNOWN, **{setting: "much"})

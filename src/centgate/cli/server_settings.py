@@ -8,6 +8,7 @@ import typer
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from centgate.cli.setting_errors import describe_value
 from centgate.cli.terminal import print_message
 from centgate.environment import PREFIX
 from centgate.settings import Settings
@@ -31,7 +32,7 @@ def load_settings(**overrides: Any) -> Settings:
 
 def describe_problem(error: ErrorDetails) -> str:
     """Describe an invalid setting; for a pattern mismatch, use the setting's description."""
-    message = error["msg"].removeprefix("Value error, ")
+    message = describe_value(error)
     if not error["loc"]:
         return message
     field = str(error["loc"][0])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from centgate.environment import PREFIX
 from centgate.phishing.collection import CollectionVerdict, LoadedList
 from centgate.phishing.homograph import mixes_scripts
+from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.store import ListFolder, ListStore
 from centgate.phishing.url import WebAddress
 from centgate.provider import Provider, ProviderInfo
@@ -33,7 +35,7 @@ class PhishingList(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self.store = ListStore(ListFolder(settings.phishing_folder), settings.phishing_list)
+        self.store = _open_store(settings)
         # a provider that only validates the settings does not need the fetched lists
         if resources is not None:
             self.store.reload()
@@ -76,3 +78,14 @@ def _is_old(loaded: LoadedList) -> bool:
 def _describe_age(loaded: LoadedList) -> str:
     age = loaded.age_days()
     return f"is {age:,} days old" if age is not None else "has no date"
+
+
+def _open_store(settings: Settings) -> ListStore:
+    """Open the lists. Raises ValueError with the setting's name if the operator's own list cannot be read."""
+    try:
+        return ListStore(ListFolder(settings.phishing_folder), settings.phishing_list)
+    except OSError as error:
+        problem = f"cannot read {settings.phishing_list}: {error.strerror}"
+    except InvalidPhishingList as error:
+        problem = str(error)
+    raise ValueError(f"{PREFIX}PHISHING_LIST: {problem}")

@@ -74,11 +74,19 @@ class Settings(
 
     @property
     def base_url(self) -> str:
-        """The URL of this server for buyers: the public URL if set, else the listening address."""
+        """The URL of this server for buyers: the public URL if set, else the listening address.
+
+        Raises ValueError if a URL cannot have that address.
+        """
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        return self.public_url or normalize_origin(
-            f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
-        )
+        try:
+            return self.public_url or normalize_origin(
+                f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+            )
+        except ValueError:
+            raise ValueError(
+                f"CENTGATE_HOST: {host!r} is neither an address nor a host name that a URL can have"
+            ) from None
 
     @property
     def public_host(self) -> str:

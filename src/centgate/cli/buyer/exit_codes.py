@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from centgate.cli.buyer.arguments import InvalidArguments
+from centgate.cli.setting_errors import describe_value
 from centgate.cli.terminal import discard_stdout, print_message
 from centgate.client.errors import (
     AddressRefused,
@@ -117,4 +118,4 @@ def _describe_problem(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     """Describe an invalid setting by the option that set it, else by its variable."""
     name = str(problem["loc"][0])
     source = _OPTIONS[name] if name in given and name in _OPTIONS else f"CENTGATE_{name.upper()}"
-    return f"{source}: {problem['msg'].removeprefix('Value error, ')}"
+    return f"{source}: {describe_value(problem)}"
