@@ -56,8 +56,13 @@ def serve_listener(listener: socket.socket, settings: Settings) -> None:
         _run_several(settings, listener)
 
 
-def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:
-    """Open a listening socket; return it and the settings with its port. Raises PortUnavailable."""
+def open_listener(
+    settings: Settings, address_options: str = f"{PREFIX}HOST and {PREFIX}PORT"
+) -> tuple[socket.socket, Settings]:
+    """Open a listening socket; return it and the settings with its port. Raises PortUnavailable.
+
+    `address_options` are the names by which an operator sets the address.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listener = socket.socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -67,7 +72,7 @@ def open_listener(settings: Settings) -> tuple[socket.socket, Settings]:
         listener.close()
         raise PortUnavailable(
             f"cannot listen on {settings.host}:{settings.port}: {error.strerror} "
-            f"(set {PREFIX}HOST and {PREFIX}PORT, or end the program that listens there)"
+            f"(set {address_options}, or end the program that listens there)"
         ) from error
     listener.set_inheritable(True)
     return listener, settings.model_copy(update={"port": listener.getsockname()[1]})

@@ -288,14 +288,23 @@ def test_terms_name_payee(start: Start) -> None:
 
 
 @pytest.mark.extended
-def test_occupied_port_is_reported_in_one_line() -> None:
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("serve", "CENTGATE_HOST and CENTGATE_PORT"),
+        ("site", "--host and --port"),
+        ("console", "CENTGATE_CONSOLE_HOST and CENTGATE_CONSOLE_PORT"),
+    ],
+)
+def test_occupied_port_is_reported_in_one_line(command: str, options: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
 
-        refused = run_command("serve", "--port", port)
+        refused = run_command(command, "--port", port)
 
     assert refused.returncode == 1
     assert f"centgate: cannot listen on 127.0.0.1:{port}: Address already in use" in refused.stderr
+    assert f"(set {options}, or end the program" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

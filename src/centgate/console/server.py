@@ -32,7 +32,10 @@ def open_console_listener(settings: Settings) -> socket.socket:
     port = DEFAULT_PORT if settings.console_port is None else settings.console_port
     if port and port in (settings.port, settings.metrics_port):
         raise OSError(f"{PREFIX}CONSOLE_PORT {port} is a port of the API; the console needs one of its own")
-    listener, _ = open_listener(settings.model_copy(update={"host": host, "port": port}))
+    listener, _ = open_listener(
+        settings.model_copy(update={"host": host, "port": port}),
+        f"{PREFIX}CONSOLE_HOST and {PREFIX}CONSOLE_PORT",
+    )
     return listener
 
 

@@ -175,7 +175,7 @@ def _page_links(file: SiteFile, deployment: ApiSnapshot) -> list[str]:
 def run_site(api: str, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises CatalogUnavailable if the API cannot be read at start-up."""
     own = wellknown_files.read_wellknown_files(settings.well_known)
-    listener, settings = open_listener(settings)
+    listener, settings = open_listener(settings, "--host and --port")
     with listener:
         address = settings.site_url or settings.model_copy(update={"public_url": None}).base_url
         config = LimitedConfig(
