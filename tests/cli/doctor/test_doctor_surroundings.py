@@ -413,6 +413,15 @@ async def test_missing_browser_is_reported(settings: Settings) -> None:
     assert (await run_check(without_one, "browser")).status == "failed"
 
 
+async def test_unusable_browser_of_the_settings_is_a_failure(settings: Settings, tmp_path: Path) -> None:
+    for path in (tmp_path / "absent", tmp_path):  # a folder may be entered, which looks like executable
+        mistyped = with_changes(settings, pagereader_render=None, pagereader_chromium=path)
+
+        found = await run_check(mistyped, "browser")
+
+        assert (found.status, found.what) == ("failed", f"{path} is not an executable file")
+
+
 async def test_services_without_source_are_named(settings: Settings) -> None:
     keyed = with_changes(settings, providers={"exa": ProviderSettings(key=SecretStr("exa-key-1"))})
 

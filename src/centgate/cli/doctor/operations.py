@@ -311,7 +311,7 @@ async def check_browser(deployment: DoctorContext) -> Finding:
     try:
         program: Path = find_executable(settings.pagereader_chromium)
     except RenderFailed as error:
-        if settings.pagereader_render is None:
+        if settings.pagereader_render is None and settings.pagereader_chromium is None:
             return skip(f"pages are read without a browser: {error}")
         return fail(str(error), "install it, or set CENTGATE_PAGEREADER_CHROMIUM, or _RENDER to false")
     return ok(str(program))

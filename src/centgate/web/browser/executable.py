@@ -32,7 +32,7 @@ def find_executable(executable: Path | None) -> Path:
     if importlib.util.find_spec("playwright") is None:
         raise RenderFailed("the package playwright is not installed; it comes with the extra `render`")
     if executable is not None:
-        if not os.access(executable, os.X_OK):
+        if not (executable.is_file() and os.access(executable, os.X_OK)):
             raise RenderFailed(f"{executable} is not an executable file")
         return executable
     program = next(filter(None, map(shutil.which, EXECUTABLE_NAMES)), None)
