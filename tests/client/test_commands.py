@@ -809,6 +809,16 @@ def test_invalid_cap_is_repeated(shell: Shell, cap: str, problem: str) -> None:
     assert read_errors(done) == [f"centgate: CENTGATE_CAP_TOTAL: {problem}"]
 
 
+def test_mistyped_name_of_a_cap_is_refused(shell: Shell) -> None:
+    done = shell("call", "phishing-check", KNOWN, CENTGATE_CAP_TOTALS="0.05")
+
+    assert done.returncode == 2
+    assert read_errors(done) == [
+        "centgate: CENTGATE_CAP_TOTALS is not a cap: the caps are CENTGATE_CAP_PER_CALL, CENTGATE_CAP_TOTAL, "
+        "CENTGATE_CAP_PER_HOUR, CENTGATE_CAP_PER_DAY"
+    ]
+
+
 @pytest.mark.parametrize("setting", ["CENTGATE_CAP_PER_CALL", "CENTGATE_CAP_TOTAL", "CENTGATE_PAYEE"])
 def test_invalid_setting_is_named(shell: Shell, setting: str) -> None:
     done = shell("call", "phishing-check", KNOWN, **{setting: "much"})

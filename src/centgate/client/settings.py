@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_data_path
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
@@ -16,6 +17,7 @@ from centgate.client.policy import ANY_NETWORK, DEFAULT_POLICY, parse_payees
 from centgate.client.wallet import Wallet, is_key
 
 APP_NAME = "centgate"
+_CAP_PREFIX = "CENTGATE_CAP_"
 
 
 def _split_commas(value: Any) -> Any:
@@ -140,6 +142,16 @@ class BuyerSettings(BaseSettings):
     def _to_checksum(cls, value: str | None) -> str | None:
         payees = parse_payees(value)
         return payees.get(ANY_NETWORK) or ",".join(map("=".join, payees.items())) or None
+
+    @model_validator(mode="after")
+    def _refuse_unknown_caps(self) -> Self:
+        """Raise ValueError for a variable that names no cap: the wallet would spend up to the defaults."""
+        fields = type(self).model_fields
+        caps = [name for name in (f"CENTGATE_{field.upper()}" for field in fields) if _CAP_PREFIX in name]
+        for name, value in os.environ.items():
+            if value and name.upper().startswith(_CAP_PREFIX) and name.upper() not in caps:
+                raise ValueError(f"{name} is not a cap: the caps are {', '.join(caps)}")
+        return self
 
     @property
     def caps(self) -> Caps:

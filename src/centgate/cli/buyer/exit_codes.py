@@ -116,6 +116,8 @@ def read_buyer_settings(**overrides: Any) -> BuyerSettings:
 
 def _describe_problem(problem: ErrorDetails, given: Mapping[str, Any]) -> str:
     """Describe an invalid setting by the option that set it, else by its variable."""
+    if not problem["loc"]:
+        return describe_value(problem)
     name = str(problem["loc"][0])
     source = _OPTIONS[name] if name in given and name in _OPTIONS else f"CENTGATE_{name.upper()}"
     return f"{source}: {describe_value(problem)}"
