@@ -332,6 +332,15 @@ def test_unreadable_own_list_is_reported_by_show(tmp_path: Path) -> None:
     assert "absent.xz" in result.stderr
 
 
+def test_damaged_own_list_is_named_once_by_show(tmp_path: Path) -> None:
+    (damaged := tmp_path / "damaged.xz").write_bytes(b"no snapshot")
+
+    result = run_command("show", CENTGATE_PHISHING_LIST=str(damaged))
+
+    assert result.exit_code == 1
+    assert result.stderr.count("damaged.xz") == 1
+
+
 def test_invalid_snapshot_is_reported_by_show(tmp_path: Path) -> None:
     (tmp_path / "list.xz").write_bytes(b"no snapshot")
 

@@ -186,7 +186,7 @@ def open_used_lists() -> list[UsedList]:
     except OSError as error:
         exit_with_error(f"{settings.phishing_list} cannot be read: {error.strerror}")
     except InvalidPhishingList as error:
-        exit_with_error(f"{settings.phishing_list}: {error}")
+        exit_with_error(str(error))
     return [(loaded.name, loaded.header, loaded.licence) for loaded in store.collection.lists]
 
 
