@@ -23,7 +23,7 @@ from centgate.catalog import all_services
 from centgate.errors import InvalidRequest, UnsupportedOptions
 from centgate.json_schema import iterate_objects, without_field_rules
 from centgate.phishing.url import InvalidAddress, parse_address
-from centgate.request_body import parse_request
+from centgate.request_body import RequestBody, parse_request
 from centgate.service import AnyService
 from centgate.web.fields import validate_web_url
 
@@ -79,7 +79,7 @@ def reader_accepts(service: AnyService, development_chain: int | None, body: Any
     """Return True if the validation accepts a body."""
     context: Mapping[str, Any] = {"development_chain": development_chain}
     try:
-        parse_request(service, json.dumps(body, ensure_ascii=False).encode(), "application/json", context)
+        parse_request(service, RequestBody(json.dumps(body, ensure_ascii=False).encode()), context)
     except (InvalidRequest, UnsupportedOptions):
         return False
     return True

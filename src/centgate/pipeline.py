@@ -43,7 +43,7 @@ from centgate.payments.singleflight import interruption_error
 from centgate.payments.terms import encode_header
 from centgate.payments.wallet.redemption import build_redeemed_payment
 from centgate.payments.wallet.wallet_payments import OwnPayment
-from centgate.request_body import is_probe, parse_request
+from centgate.request_body import RequestBody, is_probe, parse_request
 from centgate.runtime import Runtime
 from centgate.sandbox import WORK_KEYS
 from centgate.schema import Request
@@ -55,12 +55,10 @@ class PaidCall:
     """A request to a paid route, not parsed yet."""
 
     request_id: str
-    body: bytes
-    content_type: str
+    body: RequestBody
     headers: PaymentHeaders
     admission: Admission
     """Its token of the limits on unpaid requests."""
-    content_encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +81,12 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     """
     if runtime.gate.terms:
         _require_single_payment(call.headers)  # 400
-    if not call.headers.has_payment and is_probe(call.body):
+    if not call.headers.has_payment and is_probe(call.body.content):
         raise _challenge_probe(runtime, service)  # 402
-    request = _parse_call(runtime, service, call)  # 400
+    request = parse_request(service, call.body, runtime.validation_context)  # 400
     service.require_supported_options(request, runtime.providers[service.slug])  # 400
     payment = await _verify_payment(runtime, service, call)  # 402
     return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
-
-
-def _parse_call(runtime: Runtime, service: AnyService, call: PaidCall) -> Request:
-    """Parse and validate the request in the body of a call. Raises what `parse_request` raises."""
-    context = runtime.validation_context
-    return parse_request(
-        service, call.body, call.content_type, context, content_encoding=call.content_encoding
-    )
 
 
 async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
@@ -135,7 +125,7 @@ def _find_bought_request(
         if service is None:
             continue
         try:
-            request = _parse_call(runtime, service, call)
+            request = parse_request(service, call.body, runtime.validation_context)
         except (InvalidRequest, UnsupportedOptions) as error:
             problem = error
             continue
@@ -187,7 +177,7 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
     """Return the 402 error for a probe, with what a real body needs as `details.issues`."""
     error = runtime.gate.challenge(service.slug)
     try:
-        parse_request(service, b"{}", "", runtime.validation_context)
+        parse_request(service, RequestBody(b"{}"), runtime.validation_context)
     except InvalidRequest as invalid:
         error.details["issues"] = invalid.details["issues"]
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar, cast
@@ -30,21 +31,23 @@ _COMPRESSIONS = frozenset({"br", "compress", "deflate", "gzip", "x-gzip", "zstd"
 R = TypeVar("R", bound=Request)
 
 
-def parse_request(
-    service: Service[R, Any],
-    body: bytes,
-    content_type: str,
-    context: dict[str, Any],
-    *,
-    content_encoding: str = "",
-) -> R:
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """Body of a request as it was received, with the headers that describe it."""
+
+    content: bytes
+    content_type: str = "application/json"
+    content_encoding: str = ""
+
+
+def parse_request(service: Service[R, Any], body: RequestBody, context: dict[str, Any]) -> R:
     """Parse and validate the request in a body.
 
     Raises UnsupportedOptions if it asks for options that are not part of the price, else InvalidRequest with
     all problems. `context` is the pydantic validation context of this deployment.
     """
-    _check_type(content_type)
-    content = _parse_uncompressed(body, content_encoding)
+    _check_type(body.content_type)
+    content = _parse_uncompressed(body)
     if beyond := service.refused_options.find_refused(content):
         raise UnsupportedOptions(beyond, list(service.input_schema(None)["properties"]))
     issues = list(service.request.check_cross_field_rules(content, context))
@@ -60,13 +63,13 @@ def parse_request(
     return request
 
 
-def _parse_uncompressed(body: bytes, content_encoding: str) -> dict[str, Any]:
+def _parse_uncompressed(body: RequestBody) -> dict[str, Any]:
     """Parse the object in a body; one that cannot be read is refused for its compression, if it has one."""
     try:
-        return parse_json_object(body)
+        return parse_json_object(body.content)
     except InvalidRequest:
         # not before: some clients name a compression, or a charset, of a body that is plain JSON
-        if (coding := content_encoding.strip().lower()) in _COMPRESSIONS:
+        if (coding := body.content_encoding.strip().lower()) in _COMPRESSIONS:
             raise _body_error(
                 f"the body is compressed (Content-Encoding: {coding}); send it without compression"
             ) from None

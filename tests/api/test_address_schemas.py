@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from centgate.catalog import all_services, published_input_schema
 from centgate.errors import InvalidRequest
-from centgate.request_body import parse_request
+from centgate.request_body import RequestBody, parse_request
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -83,7 +83,7 @@ def is_allowed(slug: str, body: dict[str, Any], settings: Settings | None = None
 
 def is_accepted(slug: str, body: dict[str, Any]) -> bool:
     try:
-        parse_request(SERVICES[slug], json.dumps(body).encode(), "application/json", {})
+        parse_request(SERVICES[slug], RequestBody(json.dumps(body).encode()), {})
     except InvalidRequest:
         return False
     return True

@@ -55,6 +55,7 @@ from centgate.payments.settlement import Settler
 from centgate.payments.terms import build_terms
 from centgate.payments.wallet.sign_in import SignInGate
 from centgate.provider import Primary, Provider, ProviderInfo, instrumented
+from centgate.request_body import RequestBody
 from centgate.runtime import Runtime
 from centgate.schema import Data, Request
 from centgate.service import service
@@ -376,8 +377,7 @@ class Deployment:
         body = orjson.dumps({"url": question})
         call = pipeline.PaidCall(
             self.world.next_request_id(),
-            body,
-            "application/json",
+            RequestBody(body),
             PaymentHeaders(header, idempotency_key=identifier),
             Admission(self._limits, "client"),
         )

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from centgate.errors import CentgateError, RateLimited
+from centgate.request_body import MAX_BODY_BYTES, RequestBody
 from centgate.runtime import Runtime
 
 
@@ -19,6 +20,15 @@ def get_runtime(request: Request) -> Runtime:
 def json_response(status: int, body: bytes, headers: Mapping[str, str]) -> Response:
     """Return a response of JSON that is serialized already."""
     return Response(body, status, headers, media_type="application/json")
+
+
+async def read_request_body(request: Request) -> RequestBody:
+    """Read the body of a paid request, of which one byte too many is kept. Raises ClientDisconnect."""
+    return RequestBody(
+        await read_body(request, MAX_BODY_BYTES),
+        request.headers.get("content-type", ""),
+        request.headers.get("content-encoding", ""),
+    )
 
 
 async def read_body(request: Request, limit: int) -> bytes:

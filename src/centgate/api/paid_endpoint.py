@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from centgate.api.error_responses import client_disconnected, error_response, internal_error
 from centgate.api.health import HEALTH_PATHS
-from centgate.api.http_requests import get_runtime, json_response, read_body, read_header
+from centgate.api.http_requests import get_runtime, json_response, read_header, read_request_body
 from centgate.api.mcp.endpoint import MCP_PATH
 from centgate.api.wallet_payments import answer_headers
 from centgate.client_limits import Admission, ClientLimits
@@ -22,7 +22,6 @@ from centgate.payments.gate import PaymentHeaders
 from centgate.payments.mpp.credential import find_credential
 from centgate.payments.mpp.receipt import encode_payment_receipt
 from centgate.pipeline import PaidCall, serve
-from centgate.request_body import MAX_BODY_BYTES
 from centgate.service import AnyService
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -93,9 +92,7 @@ class PaidEndpoint:
         async with admission.limit_request(self._service.slug, headers, runtime.gate, runtime.journal):
             call = PaidCall(
                 request_id=notes["request_id"],
-                body=await read_body(request, MAX_BODY_BYTES),
-                content_type=request.headers.get("content-type", ""),
-                content_encoding=request.headers.get("content-encoding", ""),
+                body=await read_request_body(request),
                 headers=headers,
                 admission=admission,
             )

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from centgate.api.http_requests import get_runtime, json_response, read_body, read_header
+from centgate.api.http_requests import get_runtime, json_response, read_header, read_request_body
 from centgate.client.policy import DEFAULT_LIMIT
 from centgate.client.wallet_payments import (
     MAX_LIMIT,
@@ -46,7 +46,6 @@ from centgate.payments.wallet.wallet_payments import (
     read_answers,
 )
 from centgate.pipeline import PaidCall, redeem
-from centgate.request_body import MAX_BODY_BYTES
 from centgate.runtime import Runtime
 from centgate.timestamps import format_unix_time
 
@@ -119,9 +118,7 @@ async def _redeem_payment(request: Request, runtime: Runtime, found: Sequence[Ow
     async with admission.limit_request(slug, no_payment, runtime.gate, runtime.journal):
         call = PaidCall(
             request_id=notes["request_id"],
-            body=await read_body(request, MAX_BODY_BYTES),
-            content_type=request.headers.get("content-type", ""),
-            content_encoding=request.headers.get("content-encoding", ""),
+            body=await read_request_body(request),
             headers=no_payment,
             admission=admission,
         )

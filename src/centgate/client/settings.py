@@ -147,7 +147,9 @@ class BuyerSettings(BaseSettings):
     def _refuse_unknown_caps(self) -> Self:
         """Raise ValueError for a variable that names no cap: the wallet would spend up to the defaults."""
         fields = type(self).model_fields
-        caps = [name for name in (f"CENTGATE_{field.upper()}" for field in fields) if _CAP_PREFIX in name]
+        caps = [
+            name for name in (f"CENTGATE_{field.upper()}" for field in fields) if name.startswith(_CAP_PREFIX)
+        ]
         for name, value in os.environ.items():
             if value and name.upper().startswith(_CAP_PREFIX) and name.upper() not in caps:
                 raise ValueError(f"{name} is not a cap: the caps are {', '.join(caps)}")

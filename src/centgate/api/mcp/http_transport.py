@@ -54,7 +54,7 @@ from centgate.payments.claim_values import StoredAnswer
 from centgate.payments.gate import PaymentHeaders
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE
 from centgate.pipeline import PaidCall, serve
-from centgate.request_body import MAX_BODY_BYTES
+from centgate.request_body import MAX_BODY_BYTES, RequestBody
 from centgate.service import AnyService
 from centgate.settings import Settings
 
@@ -173,7 +173,7 @@ async def _call_tool(
         headers = PaymentHeaders(_encode_payment(context))
         async with admission.limit_request(service.slug, headers, runtime.gate, runtime.journal):
             body = _encode_arguments(params.arguments)
-            call = PaidCall(notes["request_id"], body, "application/json", headers, admission)
+            call = PaidCall(notes["request_id"], RequestBody(body), headers, admission)
             answer = await serve(runtime, service, call)
     except CentgateError as error:
         return _error_result(request, error)
