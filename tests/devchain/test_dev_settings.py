@@ -28,3 +28,19 @@ def test_development_server_fetches_no_list_by_default(devchain: DevChain, tmp_p
 
     assert settings.phishing_folder == tmp_path / "dev" / "phishing"
     assert settings.phishing_urls == {}
+
+
+def test_development_server_uses_indexes_of_operator(devchain: DevChain, tmp_path: Path) -> None:
+    own = Settings(siteindex_folder=tmp_path / "pages", packagedocs_folder=tmp_path / "docs")
+
+    settings = devchain_settings(devchain, own, tmp_path / "dev")
+
+    assert settings.siteindex_folder == tmp_path / "pages"
+    assert settings.packagedocs_folder == tmp_path / "docs"
+
+
+def test_development_server_has_own_indexes_by_default(devchain: DevChain, tmp_path: Path) -> None:
+    settings = devchain_settings(devchain, Settings(), tmp_path / "dev")
+
+    assert settings.siteindex_folder == tmp_path / "dev" / "index"
+    assert settings.packagedocs_folder == tmp_path / "dev" / "docs"

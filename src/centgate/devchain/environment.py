@@ -86,9 +86,11 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
             "network": f"eip155:{chain.chain_id}",
             "facilitator_url": chain.facilitator_url,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
-            "packagedocs_folder": folder / "docs",
-            "siteindex_folder": folder / "index",
-            **_phishing_settings(settings, folder / "phishing"),
+            # an index that the operator has built can be tried here
+            "packagedocs_folder": _own_folder(settings, "packagedocs_folder") or folder / "docs",
+            "siteindex_folder": _own_folder(settings, "siteindex_folder") or folder / "index",
+            "phishing_folder": _own_folder(settings, "phishing_folder") or folder / "phishing",
+            "phishing_list_url": settings.phishing_list_url or ("off",),
             "workers": 1,
             # all local clients share one IP address, and no real money is at risk
             "free_per_minute": 0,
@@ -98,10 +100,6 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
     )
 
 
-def _phishing_settings(settings: Settings, folder: Path) -> dict[str, object]:
-    """Return the settings of phishing lists: the operator's where there are any, else no list is fetched."""
-    own_folder = "phishing_folder" in settings.model_fields_set
-    return {
-        "phishing_folder": settings.phishing_folder if own_folder else folder,
-        "phishing_list_url": settings.phishing_list_url or ("off",),
-    }
+def _own_folder(settings: Settings, name: str) -> Path | None:
+    """Return a folder that the operator has set; None for the default of a server."""
+    return getattr(settings, name) if name in settings.model_fields_set else None
