@@ -282,6 +282,22 @@ def test_parts_of_full_text_have_their_own_urls() -> None:
     assert "# Not a heading" in documents[2].text
 
 
+def test_pages_of_one_title_are_all_kept() -> None:
+    site = "https://quill.example"
+    pages = [
+        SitePage(f"{site}/pens.md", "# Overview\n\nPens of goose feathers.\n"),
+        SitePage(f"{site}/ink.md", "# Overview\n\nInk of oak galls.\n"),
+        SitePage(f"{site}/ink/index.md", "# Overview\n\nInk of oak galls.\n"),
+    ]
+
+    documents = split_site(pages)
+
+    assert [(each.path, each.source_url) for each in documents] == [
+        ("@site/overview.md", f"{site}/pens.md"),
+        ("@site/overview-2.md", f"{site}/ink.md"),
+    ]
+
+
 def test_part_without_url_has_url_of_its_site() -> None:
     url = "https://quill.example/llms-full.txt"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -201,15 +202,19 @@ def _join_own(url: str, site_url: str) -> str | None:
 def split_site(pages: Iterable[SitePage]) -> list[PackageDocument]:
     """Return the pages of a site as documents; a text with several top headings is several pages.
 
-    Pages that are no documentation by their path, such as release notes, are left out.
+    Pages that are no documentation by their path, such as release notes, are left out, and so are copies.
     """
     documents: dict[str, PackageDocument] = {}
+    numbers = Counter[str]()
     parts = ((page.url, *part) for page in pages for part in _iter_titled(page.text))
     for page_url, title, text in islice(parts, MAX_PARTS):
         url = _find_source(text, page_url)
-        path = f"{SITE_FOLDER}{_page_path(url if url != page_url else None, title, page_url)}.md"
-        if document_kind(path, "npm") and text.strip():
-            documents.setdefault(path, PackageDocument(path, text, "markdown", url))
+        path = f"{SITE_FOLDER}{_page_path(url if url != page_url else None, title, page_url)}"
+        if document_kind(f"{path}.md", "npm") and text.strip() and text not in documents:
+            numbers[path] += 1
+            # many pages of a site can have one title, such as "Overview"
+            numbered = path if numbers[path] == 1 else f"{path}-{numbers[path]}"
+            documents[text] = PackageDocument(f"{numbered}.md", text, "markdown", url)
     return list(documents.values())
 
 
