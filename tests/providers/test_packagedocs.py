@@ -453,6 +453,35 @@ async def test_nickname_precedes_namesake(name: str, registry: PackageRegistry, 
     assert found[0].id == "/npm/next"
 
 
+@pytest.mark.parametrize(
+    ("link", "package"),
+    [
+        ("https://www.npmjs.com/package/quill", "/npm/quill"),
+        ("npmjs.com/package/quill/v/1.0.0?activeTab=code", "/npm/quill"),
+        ("https://pypi.org/project/Quill/", "/pypi/quill"),
+        ("https://github.com/quill/quill", "/pypi/quill"),
+        ("github.com/quill/quill/tree/main/docs#dip", "/pypi/quill"),
+        ("git+https://github.com/quill/quill.git", "/pypi/quill"),
+    ],
+)
+async def test_link_names_package(
+    link: str, package: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python("quill", "1.4.0", QUILL, releases=200)
+    registry.publish_javascript("quill", "1.0.0", TYPED, releases=3, repository=None)
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries(link)
+
+    assert found[0].id == package
+
+
+async def test_link_to_repository_of_other_ecosystem_is_not_its_namesake(open_docs: Open) -> None:
+    async with open_docs() as packagedocs:
+        with pytest.raises(NoData, match="a library of Ruby"):
+            await packagedocs.find_libraries("https://github.com/rails/rails/blob/main/README.md")
+
+
 async def test_abandoned_library_is_marked(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("quill", "1.0.0", TYPED, deprecated="use ink")
 

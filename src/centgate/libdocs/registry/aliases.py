@@ -194,6 +194,14 @@ REPOSITORIES: Mapping[str, str] = {
 """Packages of repositories that have another name, have moved, or hold several packages."""
 
 _CRATE_LINK = re.compile(r"(?:https?://)?(?:crates\.io/crates/|docs\.rs/(?:crate/)?|/crates/)([^/?#]+).*")
+_PACKAGE_LINKS: Mapping[RegistryName, re.Pattern[str]] = {
+    "pypi": re.compile(r"(?:https?://)?(?:www\.)?pypi\.org/(?:project|simple)/([^/?#]+).*|/pypi/(.+)"),
+    "npm": re.compile(r"(?:https?://)?(?:www\.)?npmjs\.com/package/((?:@[^/?#]+/)?[^/?#]+).*|/npm/(.+)"),
+}
+"""Links to a package's page, and IDs."""
+_GITHUB_PREFIX = re.compile(r"^(?:(?:git\+)?https?://)?(?:www\.)?github\.com/(?=[^/]+/[^/]+)")
+_GITHUB_FOLDER = re.compile(r"([^/?#]+/[^/?#]+)[/?#].*")
+"""A page inside a repository, after the host."""
 _ECOSYSTEM_PREFIXES: Mapping[str, str] = {
     "rubygems.org/": "Ruby",
     "packagist.org/": "PHP",
@@ -289,7 +297,7 @@ def find_other_ecosystem(query: str) -> str | None:
 
     A link, a well-known name, also with a version after it, or a word beside the name says so.
     """
-    name = re.sub(r"^https?://", "", _normalize_spaces(query))
+    name = re.sub(r"^https?://", "", _strip_github(_normalize_spaces(query)))
     for prefix, ecosystem in _ECOSYSTEM_PREFIXES.items():
         if name.startswith(prefix):
             return ecosystem
@@ -405,6 +413,13 @@ def _normalize_spaces(text: str) -> str:
     return " ".join(text.lower().split())
 
 
+def _strip_github(text: str) -> str:
+    """Return the `<owner>/<name>` that a link into GitHub leads to; any other text as it is."""
+    path = _GITHUB_PREFIX.sub("", text)
+    folder = _GITHUB_FOLDER.fullmatch(path) if path != text else None
+    return folder[1] if folder else path
+
+
 def _strip_version(text: str) -> str:
     """Return a name without the version after it: `rails 7`, `tokio 1.40`."""
     return _VERSION_AFTER_NAME.sub("", text)
@@ -414,12 +429,13 @@ def _parse_candidates(text: str) -> Iterator[PackageCandidate]:
     if crates := [*_crate_candidates(text)]:
         yield from crates
         return
-    if text.startswith(("/pypi/", "/npm/")):
-        registry: RegistryName = "pypi" if text.startswith("/pypi/") else "npm"
-        name = normalize_package_name(registry, text.split("/", 2)[2])
-        if name:
-            yield PackageCandidate(registry, name, 1.0)
-        return
+    for registry, pattern in _PACKAGE_LINKS.items():
+        if link := pattern.fullmatch(text):
+            name = normalize_package_name(registry, link[1] or link[2])
+            if name:
+                yield PackageCandidate(registry, name, 1.0)
+            return
+    text = _strip_github(text)
     if text.startswith("@"):
         name = normalize_package_name("npm", text)
         if name:
