@@ -476,6 +476,32 @@ async def test_link_names_package(
     assert found[0].id == package
 
 
+async def test_part_of_package_is_not_its_namesake(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_javascript("lodash", "4.17.21", TYPED, releases=110)
+    registry.publish_javascript("fp", "0.0.2", TYPED, releases=2)
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries("lodash/fp")
+
+    assert [each.id for each in found] == ["/npm/lodash", "/npm/fp"]
+    assert packagedocs.trace.warnings[0] == (
+        "no package names lodash/fp as its repository: these have names like one of its two parts"
+    )
+
+
+async def test_package_that_names_repository_is_first(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_python(
+        "quill", "1.0.0", QUILL, releases=2, project_urls={"Source": "https://github.com/ink/quill"}
+    )
+    registry.publish_javascript("quill", "9.0.0", TYPED, releases=300)
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries("Ink/Quill")
+
+    assert found[0].id == "/pypi/quill"
+    assert not any("repository" in each for each in packagedocs.trace.warnings)
+
+
 async def test_link_to_repository_of_other_ecosystem_is_not_its_namesake(open_docs: Open) -> None:
     async with open_docs() as packagedocs:
         with pytest.raises(NoData, match="a library of Ruby"):

@@ -19,6 +19,7 @@ from centgate.libdocs.index.resolve import (
     add_namesake,
     describe_candidates,
     index_key,
+    rank_by_repository,
     score_candidate,
     suggest_similar,
 )
@@ -30,6 +31,7 @@ from centgate.libdocs.registry.aliases import (
     PackageCandidate,
     RegistryName,
     find_candidates,
+    find_named_repository,
     find_namesake_crate,
     find_other_ecosystem,
     names_go,
@@ -208,6 +210,8 @@ class PackageDocs(Provider):
         if is_bare:
             found = [(each, await self._registries.complete_history(package)) for each, package in found]
             self._warn_of_namesakes(name, found, has_crates=not isinstance(result, ProviderFailure))
+        if repository := find_named_repository(name):
+            found = self._rank_by_repository(repository, found)
         return found, self._warn_of_failures(candidates, found, failures)
 
     def _raise_missed(
@@ -259,6 +263,17 @@ class PackageDocs(Provider):
                 f"{clean_line(name)!r} was searched in {searched} alone: a better known library of that name "
                 "in another ecosystem, such as Go, Ruby, PHP, Java, .NET or Swift, would not be found"
             )
+
+    def _rank_by_repository(
+        self, repository: str, found: Sequence[tuple[PackageCandidate, Package]]
+    ) -> list[tuple[PackageCandidate, Package]]:
+        """Return packages found for a repository's name, and warn if none names it as its own."""
+        ranked, is_declared = rank_by_repository(repository, found)
+        if found and not is_declared:
+            self.trace.add_warning(
+                f"no package names {repository} as its repository: these have names like one of its two parts"
+            )
+        return ranked
 
     async def _find_similar(self, name: str) -> list[tuple[PackageCandidate, Package]]:
         indexed = await asyncio.to_thread(self._indexes.libraries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
@@ -16,6 +17,7 @@ from centgate.libdocs.registry.aliases import (
     normalize_library_name,
 )
 from centgate.libdocs.registry.packages import Package, maintenance_score
+from centgate.libdocs.registry.popular_packages import is_well_known
 
 MAX_RESULTS = 5
 MIN_SCORE = 0.2
@@ -23,6 +25,8 @@ MIN_SCORE = 0.2
 
 WEAK_SCORE = 0.75
 """Score below which the best package may be a namesake of a library of another ecosystem."""
+MEANT = 0.9
+"""Similarity of a package that the name of a repository means, whatever its own name is."""
 MIN_DOWNLOADS = 100_000
 """Downloads below which a crate is no competitor of a package of the same name in another registry."""
 MIN_SIMILARITY = 80
@@ -61,6 +65,26 @@ def add_namesake(
 ) -> list[tuple[PackageCandidate, Package]]:
     """Return the packages with a crate of the same name, if it is widely used or nothing else was found."""
     return [*found, crate] if not found or (crate[1].downloads or 0) >= MIN_DOWNLOADS else [*found]
+
+
+def rank_by_repository(
+    repository: str, found: Sequence[tuple[PackageCandidate, Package]]
+) -> tuple[list[tuple[PackageCandidate, Package]], bool]:
+    """Return packages found for `<owner>/<name>`, less similar if another is meant; True if one names it.
+
+    Without such a one, it may be a part of a well-known package, such as `lodash/fp`.
+    """
+    declaring = [each for each, package in found if (package.repository or "").lower() == repository]
+    owner = repository.split("/")[0]
+    owners = [each for each, _ in found if each.name == owner and is_well_known(replace(each, similarity=1))]
+    meant = declaring or owners
+    ranked = [(_as_meant(each, meant) if meant else each, package) for each, package in found]
+    return ranked, bool(declaring)
+
+
+def _as_meant(candidate: PackageCandidate, meant: Sequence[PackageCandidate]) -> PackageCandidate:
+    similarity = max(candidate.similarity, MEANT) if candidate in meant else candidate.similarity / 2
+    return replace(candidate, similarity=similarity)
 
 
 def describe_candidates(

@@ -350,6 +350,17 @@ def names_package(query: str) -> bool:
     )
 
 
+def find_named_repository(query: str) -> str | None:
+    """Return the `<owner>/<name>` that a query is, in lower case; None if it is none, or a known one's."""
+    text = _strip_github(_normalize_spaces(query))
+    parts = _REPOSITORY.fullmatch(text)
+    is_known = normalize_library_name(text) in _PACKAGES_BY_ALIAS
+    if parts is None or is_known or any(pattern.fullmatch(text) for pattern in _PACKAGE_LINKS.values()):
+        return None
+    repository = f"{parts[1]}/{parts[2]}"
+    return None if repository in REPOSITORIES else repository
+
+
 def names_rust(query: str) -> bool:
     """True if a name says that a crate is meant: `rust x`, `x crate`, a link to crates.io or docs.rs."""
     text = _strip_version(_normalize_spaces(query))
