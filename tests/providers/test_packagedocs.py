@@ -502,6 +502,38 @@ async def test_package_that_names_repository_is_first(registry: PackageRegistry,
     assert not any("repository" in each for each in packagedocs.trace.warnings)
 
 
+@pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("node", "a language or a runtime"),
+        ("os", "a module of Python and of Node.js"),
+        ("Asyncio", "a module of Python"),
+    ],
+)
+async def test_namesake_of_standard_library_is_returned_with_warning(
+    name: str, meaning: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python(name, "0.1.0", QUILL, releases=3)
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries(name)
+
+    assert found.id == f"/pypi/{name.lower()}"
+    assert any(
+        each.startswith(f"{name!r} is also {meaning}, whose documentation is not read")
+        for each in packagedocs.trace.warnings
+    )
+
+
+@pytest.mark.parametrize(("name", "owner"), [("sqlite3", "Python"), ("node:fs", "Node.js")])
+async def test_standard_library_is_not_searched_for_similar_names(
+    name: str, owner: str, open_docs: Open
+) -> None:
+    async with open_docs() as packagedocs:
+        with pytest.raises(NoData, match=f"{name}' is a module of {owner}, which no package has"):
+            await packagedocs.find_libraries(name)
+
+
 async def test_link_to_repository_of_other_ecosystem_is_not_its_namesake(open_docs: Open) -> None:
     async with open_docs() as packagedocs:
         with pytest.raises(NoData, match="a library of Ruby"):

@@ -41,6 +41,7 @@ from centgate.libdocs.registry.aliases import (
     package_id,
 )
 from centgate.libdocs.registry.client import RegistryClient
+from centgate.libdocs.registry.known_libraries import find_standard_library
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
@@ -163,6 +164,16 @@ class PackageDocs(Provider):
         found, certainty = await self._find_named(name, candidates)
         if not found and names_rust(name):
             raise self.no_data(f"no crate known as {clean_line(name)!r}; {CRATE_HINT}")
+        standard = find_standard_library(name)
+        if standard and not found:
+            raise self.no_data(
+                f"{clean_line(name)!r} is {standard}, which no package has: only {READ_REGISTRIES} are read"
+            )
+        if standard and not any(is_well_known(each) for each, _ in found):
+            self.trace.add_warning(
+                f"{clean_line(name)!r} is also {standard}, whose documentation is not read: these packages "
+                "are other things of that name"
+            )
         if not found:
             found = await self._find_similar(name)
         if not found:

@@ -1,10 +1,13 @@
-"""Well-known libraries of other ecosystems than Python and JavaScript; packages of these names are namesakes.
+"""Well-known libraries of other ecosystems than Python and JavaScript, and standard libraries.
+
+Packages of these names are namesakes.
 
 Names that a popular package of PyPI or npm has too (`regex`, `rack`, `signalr`) are left out.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 CRATES = (
@@ -82,3 +85,27 @@ ECOSYSTEM_WORDS: Mapping[str, tuple[str, ...]] = {
     "Dart": ("dart", "pub.dev"),
 }
 """Words before or after a name that say in which ecosystem it is."""
+
+LANGUAGES_AND_RUNTIMES = """
+    c c++ c# cpython deno elixir go golang java javascript kotlin node node.js nodejs perl php pypy python
+    python2 python3 ruby rust swift
+"""
+NODE_MODULES = """
+    assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
+    domain events fs fs/promises http http2 https inspector module net os path perf_hooks process punycode
+    querystring readline repl stream stream/promises string_decoder timers timers/promises tls tty url util v8
+    vm wasi worker_threads zlib
+"""
+"""Modules of Node.js, as its `module.builtinModules` lists them."""
+
+
+def find_standard_library(name: str) -> str | None:
+    """Return what comes without a package and has a name: "a module of Node.js"; None for other names."""
+    key = " ".join(name.lower().split())
+    if key in LANGUAGES_AND_RUNTIMES.split():
+        return "a language or a runtime"
+    in_python = key in sys.stdlib_module_names
+    in_node = key.startswith("node:") or key in NODE_MODULES.split()
+    if in_python and in_node:
+        return "a module of Python and of Node.js"
+    return "a module of Python" if in_python else "a module of Node.js" if in_node else None
