@@ -242,6 +242,28 @@ async def test_html_at_guessed_path_is_ignored(site: SmallSite, map_site: Map) -
 
 
 @pytest.mark.extended
+@pytest.mark.parametrize("coding", ["plain", "gzip"])
+async def test_beginning_of_damaged_sitemap_is_reported(coding: str, site: SmallSite, map_site: Map) -> None:
+    sitemap = render_sitemap(f"{site.url}/a", f"{site.url}/b").encode()
+    site.respond("/sitemap.xml", gzip.compress(sitemap)[:-12] if coding == "gzip" else sitemap[:-9], XML)
+
+    found = await map_site(site)
+
+    assert found.warnings == [
+        f"only the beginning of the sitemap {site.url}/sitemap.xml was read: "
+        "it is damaged or longer than 5 MB"
+    ]
+
+
+async def test_complete_sitemap_with_lone_ampersand_is_no_part(site: SmallSite, map_site: Map) -> None:
+    site.respond("/sitemap.xml", render_sitemap(f"{site.url}/shop?a=1&b=2"), XML)
+
+    found = await map_site(site)
+
+    assert "/shop?a=1&b=2" in found.paths
+    assert found.warnings == []
+
+
 async def test_silent_sitemaps_do_not_cost_the_page(site: SmallSite, map_site: Map) -> None:
     site.set_robots("Sitemap: /never.xml", "Sitemap: /good.xml")
     site.silent_paths.add("/never.xml")
@@ -503,7 +525,7 @@ async def test_at_most_100_pages_are_returned(site: SmallSite, map_site: Map) ->
 
     assert len(found.paths) == len(set(found.paths)) == 100
     assert found.paths[:4] == LINKED
-    assert found.warnings == ["the site names 1004 pages; the first 100 are given"]
+    assert found.warnings == ["the site names 1,004 pages; the first 100 are given"]
 
 
 @pytest.mark.extended
@@ -598,7 +620,7 @@ async def test_unmatched_and_unlisted_pages_are_reported(site: SmallSite, map_si
     found = await map_site(site, search="documentation")
 
     assert found.warnings == [
-        "the site names 1004 pages, of which 1 match the search; the first 100 are given: those that match, "
+        "the site names 1,004 pages, of which 1 match the search; the first 100 are given: those that match, "
         "then others in the order of the site"
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,7 @@ from centgate.web.sitemap.site_map import (
     pack_entries,
     rank_pages,
 )
+from centgate.web.sitemap.sitemaps import MAX_BYTES
 from centgate.web.sitemap.urls import PageEntry, parse_page_url
 
 PAGE_BYTES = 2 << 20
@@ -219,10 +220,10 @@ class SiteMapper(Provider):
         if ranked.left_out:
             self.trace.add_warning(_describe_left_out(ranked))
         if ranked.total > given:
-            told = f", of which {matching} match the search" if matching is not None else ""
+            told = f", of which {matching:,} match the search" if matching is not None else ""
             order = _FILLED if matching is not None and matching < given else ""
             self.trace.add_warning(
-                f"the site names {ranked.total} pages{told}; the first {given} are given{order}"
+                f"the site names {ranked.total:,} pages{told}; the first {given} are given{order}"
             )
         elif matching is not None and matching < given:
             self.trace.add_warning(
@@ -254,7 +255,7 @@ class SiteMapper(Provider):
                 return PageUnread(self.info.name, reason, message)
         cause = f"; {unread[0][1]}" if unread else ""
         return self.no_data(
-            f"no match for the search among the {ranked.total} pages that the site names{cause}"
+            f"no match for the search among the {ranked.total:,} pages that the site names{cause}"
         )
 
     def _warn_incomplete(self, url: str, page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> None:
@@ -271,6 +272,8 @@ class SiteMapper(Provider):
             self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
         if sitemaps.failures:
             self.trace.add_warning(_describe_failures(sitemaps.failures))
+        if sitemaps.cut:
+            self.trace.add_warning(_describe_cut(sitemaps.cut))
         if sitemaps.timed_out:
             self.trace.add_warning(_OUT_OF_TIME)
         if sitemaps.is_incomplete:
@@ -278,7 +281,7 @@ class SiteMapper(Provider):
 
 
 def _describe_left_out(ranked: RankedPages) -> str:
-    return f"{ranked.left_out} entries of the site's sitemaps are too many to compare"
+    return f"{ranked.left_out:,} entries of the site's sitemaps are too many to compare"
 
 
 def _describe_failures(failures: Mapping[str, FetchFailed]) -> str:
@@ -286,6 +289,15 @@ def _describe_failures(failures: Mapping[str, FetchFailed]) -> str:
     first, failure = next(iter(failures.items()))
     others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     return f"the sitemap {clean_line(first, 200)}{others} was not read: {failure.message}"
+
+
+def _describe_cut(urls: Sequence[str]) -> str:
+    """Return the first sitemap that was read in part, and the number of others, as a clause."""
+    others = f" (and {len(urls) - 1} more)" if len(urls) > 1 else ""
+    return (
+        f"only the beginning of the sitemap {clean_line(urls[0], 200)}{others} was read: it is damaged or "
+        f"longer than {MAX_BYTES >> 20} MB"
+    )
 
 
 def _list_unread(
@@ -301,6 +313,8 @@ def _list_unread(
     if sitemaps.timed_out:
         unread.append(("timeout", _OUT_OF_TIME))
     unread.extend((each.reason, _describe_failures({url: each})) for url, each in sitemaps.failures.items())
+    if sitemaps.cut:
+        unread.append(("too_large", _describe_cut(sitemaps.cut)))
     if sitemaps.is_incomplete:
         unread.append(("too_large", _MORE_SITEMAPS))
     if ranked.left_out:

@@ -200,7 +200,10 @@ def test_long_sitemap_is_read_to_limit() -> None:
 def test_gzip_bomb_is_cut_off() -> None:
     bomb = gzip.compress(b"<urlset>" + b"\n" * 100_000_000)
 
-    assert len(inflate_gzip(bomb)) == MAX_BYTES
+    body, is_cut = inflate_gzip(bomb)
+
+    assert len(body) == MAX_BYTES
+    assert is_cut
     assert list_pages(bomb) == []
 
 

@@ -50,6 +50,8 @@ class SitemapFetcher:
         self._results: dict[str, PackedEntries | None] = {}
         self.failures: dict[str, FetchFailed] = {}
         """Failure of each sitemap that was not read, by URL."""
+        self.cut: list[str] = []
+        """URL of each sitemap of which only the beginning was read."""
         self.is_incomplete = False
         """True if the site has more sitemaps than are fetched for one site map."""
         self.timed_out = False
@@ -134,6 +136,8 @@ class SitemapFetcher:
                 self.failures[url] = failure
             return None
         self._results[url] = part.entries if part.count else None
+        if part.is_cut:
+            self.cut.append(url)
         return part
 
     async def _fetch_part(self, url: str, words: str, seconds: float) -> SitemapPart:

@@ -40,6 +40,8 @@ class SitemapPart:
     """Sitemaps that it names, the most relevant to the search first."""
     child_count: int = 0
     """Number of sitemaps that it names, including those not kept."""
+    is_cut: bool = False
+    """True if only its beginning was read, as it is damaged or too long."""
 
 
 def build_page_part(body: bytes, content_type: str | None, url: str) -> SitemapPart:
@@ -55,7 +57,11 @@ def build_sitemap_part(body: bytes, url: str, words: str) -> SitemapPart | None:
         return None
     children = _sort_by_relevance(dict.fromkeys(sitemap.child_sitemaps), words)
     return SitemapPart(
-        pack_entries(sitemap.pages), len(sitemap.pages), children[:MAX_CHILD_SITEMAPS], len(children)
+        pack_entries(sitemap.pages),
+        len(sitemap.pages),
+        children[:MAX_CHILD_SITEMAPS],
+        len(children),
+        sitemap.is_cut,
     )
 
 

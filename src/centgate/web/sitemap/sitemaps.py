@@ -33,6 +33,7 @@ MAX_TITLE_LENGTH = 1000
 MAX_SUMMARY_LENGTH = 4000
 _LONE_AMPERSAND = re.compile(rb"&(?!#?\w{1,30};)")
 _TAG = re.compile(r"<[^<>]*>")
+_END_TAG = re.compile(rb"</(?:\w+:)?(?:urlset|sitemapindex|rss|RDF|feed)\s*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Sitemap:
 
     pages: tuple[PageEntry, ...] = ()
     child_sitemaps: tuple[str, ...] = ()
+    is_cut: bool = False
+    """True if only its beginning was read, as it is damaged or too long."""
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
@@ -49,29 +52,33 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
     `url` is its own URL, which relative ones are resolved against. The form is detected from the body alone:
     servers send sitemaps with any content type. A damaged or too long body gives its first entries.
     """
+    is_cut = len(body) > MAX_BYTES
     if body.startswith(b"\x1f\x8b"):
-        body = inflate_gzip(body)
+        body, is_cut = inflate_gzip(body)
     body = (body if len(body) <= MAX_BYTES else _drop_partial_end(body[:MAX_BYTES])).lstrip(
         b"\xef\xbb\xbf \t\r\n"
     )
     if not body.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
-        return _parse_text(body)
-    root = _parse_xml(body)
-    return None if root is None else _read_root(root, url)
+        sitemap = _parse_text(body)
+    else:
+        root, is_complete = _parse_xml(body)
+        is_cut = is_cut or not is_complete
+        sitemap = None if root is None else _read_root(root, url)
+    return replace(sitemap, is_cut=is_cut) if sitemap else None
 
 
-def inflate_gzip(body: bytes) -> bytes:
-    """Decompress a gzip file, up to `MAX_BYTES` or the first damage."""
+def inflate_gzip(body: bytes) -> tuple[bytes, bool]:
+    """Decompress a gzip file, up to `MAX_BYTES` or the first damage; True if there is more of it."""
     output = io.BytesIO()
     with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
         try:
             while (remaining := MAX_BYTES - output.tell()) > 0:
                 if not (chunk := file.read1(remaining)):
-                    return output.getvalue()
+                    return output.getvalue(), False
                 output.write(chunk)
         except (OSError, EOFError, zlib.error):
             pass  # keep the output before the damage
-    return _drop_partial_end(output.getvalue())
+    return _drop_partial_end(output.getvalue()), True
 
 
 def _drop_partial_end(body: bytes) -> bytes:
@@ -89,18 +96,19 @@ def _parse_text(body: bytes) -> Sitemap | None:
     return Sitemap(pages) if pages else None
 
 
-def _parse_xml(body: bytes) -> Element | None:
-    """Return the root of an XML document, also of one that is truncated or has lone ampersands."""
+def _parse_xml(body: bytes) -> tuple[Element | None, bool]:
+    """Return the root of an XML document, also of one with lone ampersands; False if its end is missing."""
     try:
-        return etree.fromstring(body, _create_parser(recover=False))
+        return etree.fromstring(body, _create_parser(recover=False)), True
     except etree.XMLSyntaxError:
         pass
     try:
-        return etree.fromstring(
+        root = etree.fromstring(
             _LONE_AMPERSAND.sub(b"&amp;", _drop_partial_end(body)), _create_parser(recover=True)
         )
     except etree.XMLSyntaxError:
-        return None
+        return None, False
+    return root, _END_TAG.search(body) is not None
 
 
 def _create_parser(*, recover: bool) -> etree.XMLParser:
