@@ -6,6 +6,7 @@ import io
 
 import pytest
 from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from centgate.web.extract.content_type import Unreadable
 from centgate.web.extract.extract import extract_page
@@ -82,6 +83,28 @@ def test_pdf_with_empty_password_is_read() -> None:
 def test_pdf_without_text_is_explained(body: bytes, message: str) -> None:
     with pytest.raises(Unreadable, match=message):
         convert_pdf(body)
+
+
+def add_image_page(writer: PdfWriter) -> None:
+    """Add a page with an image of one pixel, as a scanner makes it."""
+    image = StreamObject()
+    image[NameObject("/Type")], image[NameObject("/Subtype")] = NameObject("/XObject"), NameObject("/Image")
+    page = writer.add_blank_page(612, 792)
+    reference = writer._add_object(image)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way
+    images = DictionaryObject({NameObject("/Scan"): reference})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): images})
+
+
+def test_pages_of_images_are_counted() -> None:
+    writer, written = PdfWriter(clone_from=io.BytesIO(build_pdf("A page with text", ""))), io.BytesIO()
+    add_image_page(writer)
+    add_image_page(writer)
+    writer.write(written)
+
+    text, _, warnings = convert_pdf(written.getvalue())
+
+    assert text == "A page with text"
+    assert warnings == ("2 of the PDF's pages are images, whose text is not read",)
 
 
 @pytest.mark.extended

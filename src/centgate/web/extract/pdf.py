@@ -53,13 +53,16 @@ def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
     text = normalize_markdown("\n\n".join(page for page in pages if page))
     if not text.strip():
         raise Unreadable("the PDF has no text: its pages are images")
-    warnings = (
-        (f"only the first {len(pages)} of the PDF's {count} pages were read",) if len(pages) < count else ()
-    )
-    return text, metadata, warnings
+    warnings: list[str] = []
+    if len(pages) < count:
+        warnings.append(f"only the first {len(pages)} of the PDF's {count:,} pages were read")
+    if scanned := sum(page is None for page in pages):
+        warnings.append(f"{scanned} of the PDF's pages are images, whose text is not read")
+    return text, metadata, tuple(warnings)
 
 
-def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
+def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str | None]:
+    """Yield the text of each page; None for a page that has images alone."""
     deadline, remaining = time.process_time() + MAX_SECONDS, MAX_CHARACTERS
     for number in range(min(count, MAX_PAGES)):
         if time.process_time() > deadline or remaining <= 0:
@@ -67,13 +70,21 @@ def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str]:
         # a page is not cut here but with the whole text, which then says so
         text = _extract_page_text(reader, number)
         remaining -= len(text)
-        yield text
+        yield text if text.strip() or not _has_image(reader, number) else None
 
 
 def _extract_page_text(reader: PdfReader, number: int) -> str:
     """Return a page's lines, with hyphenated words joined."""
     text = _HYPHENATION.sub("", reader.pages[number].extract_text() or "")
     return escape_block_starts("\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n")))
+
+
+def _has_image(reader: PdfReader, number: int) -> bool:
+    """True if a page shows an image. It is not decoded."""
+    try:
+        return bool(reader.pages[number].images.keys())
+    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False  # a broken image does not cost the text of other pages
 
 
 def _read_metadata(reader: PdfReader) -> DocumentMetadata:
