@@ -263,6 +263,16 @@ async def test_menus_around_empty_application_are_unread(site: Site, open_reader
             await pagereader.read_page(url, only_main_content=True)
 
 
+async def test_failure_of_browser_is_named(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/app", "<div id=root></div><script src=/a.js></script>")
+
+    async with open_reader(pagereader_render=True, pagereader_chromium=Path("/bin/false")) as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert "has no text without its scripts, and a browser could not read it either: " in str(unread.value)
+
+
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])
 async def test_forbidden_meta_refresh_is_not_followed(onward: str, site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")

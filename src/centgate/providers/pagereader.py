@@ -176,15 +176,15 @@ class PageReader(Provider):
         extract = partial(self._extract, only_main_content=only_main_content)
         parse_time = _ParseTime(seconds, MAX_PARSES * seconds)
         fetched, reading = await self._follow_refreshes(first, partial(extract, parse_time=parse_time))
+        detail = ""
         if reading.needs_scripts and not reading.blocked:
             own_time = partial(extract, parse_time=_ParseTime(seconds, seconds))
-            fetched, reading = await self._render(fetched, reading, own_time)
+            fetched, reading, detail = await self._render(fetched, reading, own_time)
         if reading.blocked:
             raise self._page_error(
                 "blocked", f"{_host_of(fetched.url)} returned a bot check instead of the page"
             )
         if not reading.markdown.strip():
-            detail = " without its scripts" if reading.needs_scripts else ""
             raise self._page_error("failed", f"the page at {_host_of(fetched.url)} has no text{detail}")
         page = _build_page(url, fetched, reading)
         # the version of a page that leads elsewhere says nothing of the page there
@@ -301,21 +301,27 @@ class PageReader(Provider):
         fetched: FetchResult,
         reading: ExtractedPage,
         extract: Callable[[FetchResult], Awaitable[ExtractedPage]],
-    ) -> tuple[FetchResult, ExtractedPage]:
-        """Return the page rendered by a browser; if that fails, the page as read, with a warning."""
+    ) -> tuple[FetchResult, ExtractedPage, str]:
+        """Return the page rendered by a browser; if that fails, the page as read, with a warning.
+
+        The text says what was tried, for a page that has no text even so.
+        """
+        detail = " without its scripts"
         renderer = self._server_resources.renderer
         if renderer is None:
-            return fetched, reading
+            return fetched, reading, detail
         try:
             page = await renderer.render(fetched.url, self.remaining_seconds * RENDER_SHARE)
         except (FetchFailed, RenderFailed) as failure:
-            warnings = (*reading.warnings, f"a browser could not read it either: {failure}")
-            return fetched, replace(reading, warnings=warnings)
+            warning = f"a browser could not read it either: {failure}"
+            reading = replace(reading, warnings=(*reading.warnings, warning))
+            return fetched, reading, f"{detail}, and {warning}"
         rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
         rendered = replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
         told = await extract(rendered)
-        return rendered, replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
+        told = replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
+        return rendered, told, ", also after a browser ran its scripts"
 
     def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
         return PageUnread(self.info.name, reason, message)
