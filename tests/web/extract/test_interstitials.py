@@ -158,3 +158,24 @@ def test_text_below_loading_message_is_preferred() -> None:
     assert "There is much to say" in page.markdown
     assert page.needs_scripts
     assert "hides its text until its scripts have run" in page.warnings[-1]
+
+
+@pytest.mark.parametrize("line", ["Loading reviews\u2026", "Wird geladen...", "\u52a0\u8f7d\u4e2d\u2026"])
+def test_part_that_is_not_loaded_is_named(line: str) -> None:
+    page = extract_html(f"<title>A pen</title><main><h1>A pen</h1>{WORDS}<div>{line}</div></main>")
+
+    assert page.warnings == (
+        f"the page says '{line}' in place of a part that its scripts fetch, which was not read",
+    )
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>He went on loading the cart until the evening came and the sun had set\u2026</p>",
+        "<pre>$ pen --start\nLoading ink...\n</pre>",
+        "<p>Loading docks</p>",
+    ],
+)
+def test_text_about_loading_is_no_unloaded_part(html: str) -> None:
+    assert extract_html(f"<main><h1>A pen</h1>{WORDS}{html}</main>").warnings == ()

@@ -28,6 +28,7 @@ from centgate.web.extract.html_readings import (
 )
 from centgate.web.extract.interstitials import (
     find_refresh_target,
+    find_unloaded_part,
     is_interstitial,
     needs_scripts,
 )
@@ -41,6 +42,7 @@ MAX_MARKDOWN = 400_000
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _CUT_WARNING = f"the page's text is longer than {MAX_MARKDOWN:,} characters, and the rest cannot be read here"
 _SHELL_WARNING = "the page is built by its scripts, and its HTML contains only {} characters of text"
+_UNLOADED_WARNING = "the page says '{}' in place of a part that its scripts fetch, which was not read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ def _extract_html(
         reading = read_main_content(page)
     else:
         reading = read_body(page, only_main_content=False)
+    if unloaded := find_unloaded_part(reading.markdown):
+        warnings += (_UNLOADED_WARNING.format(unloaded),)
     return ExtractedPage(
         "html",
         reading.markdown,

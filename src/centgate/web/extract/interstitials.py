@@ -62,6 +62,8 @@ _NEEDS_JAVASCRIPT = re.compile(
 )
 
 MAX_PLACEHOLDER_LETTERS = 60
+MAX_PLACEHOLDER_WORDS = 4
+_FENCED_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 _PLACEHOLDER = re.compile(
     r"\bloading\b|\bplease wait\b|\bone moment\b|\binitiali[sz]ing\b|\bgeladen\b|\bl\u00e4dt\b|"
     r"\bchargement\b|\bcargando\b|\bcaricamento\b|\bcarregando\b|\bladen\b|\u52a0\u8f7d\u4e2d|\u8aad\u307f\u8fbc\u307f\u4e2d|"
@@ -162,3 +164,16 @@ def is_placeholder(text: str) -> bool:
     return letters < MAX_PLACEHOLDER_LETTERS and bool(
         _PLACEHOLDER.search(text) or _NEEDS_JAVASCRIPT.search(text)
     )
+
+
+def find_unloaded_part(markdown: str) -> str | None:
+    """Return the line in which a page says that a part of it is loading; None without any.
+
+    Code is not searched, which may print such a line.
+    """
+    for line in _FENCED_CODE.sub("", markdown).splitlines():
+        text = line.strip("#*_->| \t")
+        is_short = len(text.split()) <= MAX_PLACEHOLDER_WORDS and text.endswith(("\u2026", "..."))
+        if is_short and is_placeholder(text):
+            return text
+    return None
