@@ -172,7 +172,9 @@ async def test_words_are_compared_if_embeddings_endpoint_fails(
     async with open_provider(SiteIndex, tmp_path) as provider:
         found = await provider.search("kumquat", 5)
         assert ([hit.title for hit in found.hits], found.by_meaning) == (["The kumquat"], False)
-        assert any("compared words alone" in warning for warning in provider.trace.warnings)
+        assert any(
+            "compared words alone: the embeddings endpoint" in warning for warning in provider.trace.warnings
+        )
         assert provider.trace.providers["siteindex"]["status"] == "ok"
 
 

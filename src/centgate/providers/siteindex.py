@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from centgate.coercion import as_list, get_path
-from centgate.errors import ProviderFailure
+from centgate.errors import ProviderError, ProviderFailure
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
@@ -40,6 +40,7 @@ EMBEDDING_SHARE = 0.5
 """Share of a search's time for the vector of the query; the rest is for comparing words."""
 NAMED_SITES = 5
 """Sites that are named in a message about what the index covers."""
+EMBEDDINGS_LABEL = "the embeddings endpoint"
 STALE_DAYS = 90
 """Days after which a reading of a page is reported as old."""
 
@@ -60,6 +61,8 @@ class SiteIndex(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
+        # the index itself has no upstream: what fails over HTTP is the endpoint
+        self.upstream = self.open_upstream(resources, settings, EMBEDDINGS_LABEL)
         self._folder = settings.siteindex_folder
         self.index = PageIndex(settings.siteindex_folder)
         self._embeddings_url = settings.provider_settings("siteindex_embeddings").url
@@ -94,11 +97,14 @@ class SiteIndex(Provider):
         content = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         url = join_url(self._embeddings_url or "", "/embeddings")
         reply = await self.upstream.post(url, content, headers=headers)
-        rows = as_list(get_path(reply.parse_json(), "data"))
-        ordered = sorted(rows, key=lambda row: int(get_path(row, "index") or 0))
-        vectors = [_parse_vector(get_path(row, "embedding")) for row in ordered]
+        try:
+            vectors = _parse_vectors(reply.parse_json())
+        except (ValueError, TypeError, AttributeError) as error:
+            message = f"{EMBEDDINGS_LABEL} returned a response in an unknown format"
+            raise ProviderError(self.info.name, message) from error
         if len(vectors) != len(texts):
-            raise self.invalid_response("returned another number of vectors than texts")
+            message = f"{EMBEDDINGS_LABEL} returned {len(vectors)} vectors for {len(texts)} texts"
+            raise ProviderError(self.info.name, message)
         return vectors
 
     async def _find_near(self, query: str) -> list[int] | ProviderFailure | None:
@@ -168,6 +174,12 @@ class SiteIndex(Provider):
         old = [age for age in ages if age > STALE_DAYS]
         if old:
             self.trace.add_warning(f"{len(old)} of the pages were read more than {STALE_DAYS} days ago")
+
+
+def _parse_vectors(body: Any) -> list[list[float]]:
+    """Parse the vectors of a response, in the order of its texts."""
+    rows = sorted(as_list(get_path(body, "data")), key=lambda row: int(get_path(row, "index") or 0))
+    return [_parse_vector(get_path(row, "embedding")) for row in rows]
 
 
 def _parse_vector(value: Any) -> list[float]:
