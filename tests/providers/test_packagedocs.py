@@ -534,6 +534,30 @@ async def test_standard_library_is_not_searched_for_similar_names(
             await packagedocs.find_libraries(name)
 
 
+@pytest.mark.parametrize("name", ["the quill library", "the Quill package", "the quill docs"])
+async def test_article_before_name_says_nothing_of_rust(
+    name: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python("quill", "1.4.0", QUILL, releases=200)
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries(name)
+
+    assert [each.id for each in found] == ["/pypi/quill"]
+
+
+@pytest.mark.parametrize("name", ["the quill crate", "the rust crate quill", "the crate quill"])
+async def test_article_before_name_of_crate_is_ignored(
+    name: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_rust("quill", "0.3.0", {"README.md": "# quill"})
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries(name)
+
+    assert [each.id for each in found] == ["/crates/quill"]
+
+
 async def test_link_to_repository_of_other_ecosystem_is_not_its_namesake(open_docs: Open) -> None:
     async with open_docs() as packagedocs:
         with pytest.raises(NoData, match="a library of Ruby"):

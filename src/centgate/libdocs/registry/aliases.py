@@ -224,7 +224,8 @@ _GO_PATH = re.compile(
 _GO_HOSTS_OF_OWNERS = ("github.com", "gitlab.com", "bitbucket.org", "golang.org")
 MAX_GO_PREFIXES = 4
 _RUST_AFFIX = re.compile(
-    r"^(?:(?:the|rust|cargo|crates?)[ ]+)+"
+    r"^(?:the[ ]+)?(?:(?:rust|cargo|crates?)[ ]+)+"
+    r"|^the[ ]+(?=.*[ ](?:rust|crates?)\b)"
     r"|(?:[ ]+(?:for|in))?[ ]+(?:rust|crates?)(?:[ ]+(?:rust|crates?|library|lib))*$"
 )
 _OTHER_AFFIXES: Mapping[str, re.Pattern[str]] = {
