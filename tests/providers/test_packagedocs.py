@@ -530,7 +530,7 @@ async def test_standard_library_is_not_searched_for_similar_names(
     name: str, owner: str, open_docs: Open
 ) -> None:
     async with open_docs() as packagedocs:
-        with pytest.raises(NoData, match=f"{name}' is a module of {owner}, which no package has"):
+        with pytest.raises(NoData, match=f"knows no package '{name}', which is a module of {owner}: only"):
             await packagedocs.find_libraries(name)
 
 

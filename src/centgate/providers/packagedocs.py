@@ -155,8 +155,8 @@ class PackageDocs(Provider):
         """Return the packages that match a name without its version."""
         if ecosystem := find_other_ecosystem(name):
             raise self.no_data(
-                f"{clean_line(name)!r} is a library of {ecosystem}: only {READ_REGISTRIES} are read; for a "
-                "package of that name there, send its id, such as /npm/<name>"
+                f"no package {clean_line(name)!r}, which is a library of {ecosystem}: only {READ_REGISTRIES} "
+                "are read; for a package of that name there, send its id, such as /npm/<name>"
             )
         candidates = find_candidates(name)
         if names_go(name) and not any(each.registry == "go" for each in candidates):
@@ -167,7 +167,7 @@ class PackageDocs(Provider):
         standard = find_standard_library(name)
         if standard and not found:
             raise self.no_data(
-                f"{clean_line(name)!r} is {standard}, which no package has: only {READ_REGISTRIES} are read"
+                f"no package {clean_line(name)!r}, which is {standard}: only {READ_REGISTRIES} are read"
             )
         if standard and not any(is_well_known(each) for each, _ in found):
             self.trace.add_warning(
