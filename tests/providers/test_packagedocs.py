@@ -209,16 +209,21 @@ async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, o
 
 
 @pytest.mark.parametrize(
-    ("name", "version"),
+    ("name", "version", "in_id"),
     [
-        *(("quill@1", "1"), ("quill@^1.2", "^1.2"), ("quill==1.4.0", "==1.4.0"), ("quill ~= 1.4", "~= 1.4")),
-        *(("quill>=1,<2", ">=1,<2"), ("quill[ink]==1.4", "==1.4"), ("quill 1.4", "1.4"), ("Quill v1", "v1")),
-        *(("/npm/quill@1.4.0", "1.4.0"), ("quill<2; python_version < '3.9'", "<2")),
-        *(("quill >=1 <2", ">=1 <2"), ("quill@>=1 <2", ">=1 <2"), ("quill@beta", "beta")),
+        *(("quill@1", "1", "1"), ("quill@^1.2", "^1.2", "1.2"), ("quill==1.4.0", "==1.4.0", "1.4.0")),
+        *(
+            ("quill ~= 1.4", "~= 1.4", "1.4"),
+            ("quill[ink]==1.4", "==1.4", "1.4"),
+            ("quill 1.4", "1.4", "1.4"),
+        ),
+        *(("Quill v1", "v1", "1"), ("/npm/quill@1.4.0", "1.4.0", "1.4.0"), ("quill>=1,<2", ">=1,<2", None)),
+        *(("quill<2; python_version < '3.9'", "<2", None), ("quill >=1 <2", ">=1 <2", None)),
+        *(("quill@>=1 <2", ">=1 <2", None), ("quill@beta", "beta", None)),
     ],
 )
 async def test_version_beside_name_is_no_part_of_it(
-    name: str, version: str, registry: PackageRegistry, open_docs: Open
+    name: str, version: str, in_id: str | None, registry: PackageRegistry, open_docs: Open
 ) -> None:
     registry.publish_javascript("quill", "2.1.0", TYPED)
 
@@ -229,7 +234,7 @@ async def test_version_beside_name_is_no_part_of_it(
     assert found.id == "/npm/quill"
     assert (
         f"the version {version!r} was not looked up, only the newest one is listed: "
-        "libdocs-query-docs reads another one by its id, such as /npm/quill@<version>"
+        f"libdocs-query-docs reads another one by its id, such as /npm/quill@{in_id or '<version>'}"
     ) in warnings
 
 
@@ -817,6 +822,24 @@ async def test_requested_version_is_read(written: str, registry: PackageRegistry
         snippets = await packagedocs.query_docs(written, "goose feathers", 1000)
 
     assert "Only goose" in (snippets[0].text or "")
+
+
+async def test_short_version_is_newest_release_of_it(registry: PackageRegistry, open_docs: Open) -> None:
+    old = registry.publish_python("quill", "1.4.2", build_readme("Only goose feathers."))
+    body = registry.publish_python("quill", "2.1.0", QUILL)
+    files = old["urls"]
+    withdrawn = [{**file, "yanked": True} for file in files]
+    body["releases"] |= {"1.4.2": files, "1.4.0": files, "1.5.0rc1": files, "1.10.0": withdrawn, "1.11.0": []}
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with open_docs() as packagedocs:
+        (first, *_) = await packagedocs.query_docs("/pypi/quill@1", "goose feathers", 1000)
+        (newest, *_) = await packagedocs.query_docs("/pypi/quill@2.x", None, 1000)
+        warnings = packagedocs.trace.warnings
+
+    assert (first.version, newest.version) == ("1.4.2", "2.1.0")
+    assert "version 1 is read as 1.4.2, the newest release of it" in warnings
+    assert "version 2.x is read as 2.1.0, the newest release of it" in warnings
 
 
 async def test_unreleased_version_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:

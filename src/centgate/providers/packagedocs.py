@@ -44,9 +44,9 @@ from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.known_libraries import find_standard_library
 from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
-from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
+from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES, find_newest_of, is_same_version
 from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed
-from centgate.libdocs.registry.specifiers import admits, parse_specifier
+from centgate.libdocs.registry.specifiers import admits, parse_specifier, plain_version
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER, PackageIndexer
 from centgate.sanitize import clean_line
@@ -308,7 +308,7 @@ class PackageDocs(Provider):
             return
         self.trace.add_warning(
             f"the version {clean_line(version, 100)!r} was not looked up, only the newest one is listed: "
-            f"libdocs-query-docs reads another one by its id, such as {best.id}@<version>"
+            f"libdocs-query-docs reads another one by its id, such as {best.id}@{plain_version(version)}"
         )
 
     def _prepare_counts(
@@ -364,15 +364,20 @@ class PackageDocs(Provider):
         return None
 
     async def _fetch_release(self, library: LibraryReference, library_id: str) -> Package:
-        """Fetch the requested release from its registry."""
+        """Fetch the requested release from its registry; of a short version the newest, with a warning."""
         newest = await self._newest_release(library, library_id)
         if library.version in (None, newest.version):
             return newest
-        package = await self._registries.fetch_release(newest, library.version)
+        is_of_newest = find_newest_of(library.version, [newest.version]) is not None
+        package = newest if is_of_newest else await self._registries.fetch_release(newest, library.version)
         if package is None:
             raise self.no_data(
                 f"no version {library.version} of {newest.id}: the newest is {newest.version}, which is the "
                 f"default"
+            )
+        if not is_same_version(package.version, library.version):
+            self.trace.add_warning(
+                f"version {library.version} is read as {package.version}, the newest release of it"
             )
         return package
 

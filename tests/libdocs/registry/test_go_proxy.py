@@ -59,7 +59,10 @@ async def test_retracted_releases_are_not_newest(registry: PackageRegistry, prox
 
     newest = await proxy.fetch_latest(MODULE)
     withdrawn = await proxy.fetch_release(MODULE, "1.2.0")
+    of_short_version = await proxy.fetch_release(MODULE, "v1")
 
+    assert of_short_version
+    assert of_short_version.version == "v1.0.0"
     assert newest
     assert (newest.version, newest.deprecated) == ("v1.0.0", "use ink/v2.")
     assert withdrawn

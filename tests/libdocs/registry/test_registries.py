@@ -35,6 +35,7 @@ from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
     MAX_METADATA_BYTES,
     download_archive,
+    find_newest_of,
     find_version,
     parse_integrity,
     resolve_archive_url,
@@ -385,6 +386,34 @@ def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("version", "meant"),
+    [
+        *(("2", "2.10.0"), ("v2.9", "2.9.3"), ("2.x", "2.10.0"), ("0", None), ("2.9.1", None), ("two", None)),
+        *(("3", None), ("2.9.3.1", None), ("20", None), ("2.", None)),
+    ],
+)
+def test_short_version_stands_for_newest_release(version: str, meant: str | None) -> None:
+    usable = ["2.9.3", "2.10.0", "2.9.1", "3.0.0rc1", "1.0", "2.11.0.dev1"]
+
+    assert find_newest_of(version, usable) == meant
+
+
+async def test_short_version_of_npm_is_newest_release_of_it(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    for version in ("4.9.0", "4.17.2", "5.0.0"):
+        registry.publish_javascript("quill", version, README)
+    body = json.loads(registry.bodies["/quill"])
+    body["versions"] = {version: {} for version in ("4.9.0", "4.17.2", "4.18.0-rc.1", "5.0.0")}
+    registry.bodies["/quill"] = json.dumps(body).encode()
+    npm = NpmRegistry(upstream, registry.url)
+
+    found = [await npm.fetch_release("quill", version) for version in ("4", "v4.9", "3")]
+
+    assert [each and each.version for each in found] == ["4.17.2", "4.9.0", None]
+
+
+@pytest.mark.parametrize(
     ("name", "first"),
     [
         ("httpx", "/pypi/httpx"),
@@ -591,6 +620,7 @@ async def test_crate_has_newest_stable_release(registry: PackageRegistry, upstre
     body["versions"][1]["yanked"] = True
     registry.bodies["/api/v1/crates/quill"] = json.dumps(body).encode()
     without_yanked = await crates.fetch_latest("quill")
+    of_short_version = await crates.fetch_release("quill", "1")
     requested = await crates.fetch_release("quill", "2.0.0-rc.1")
 
     assert newest
@@ -603,6 +633,7 @@ async def test_crate_has_newest_stable_release(registry: PackageRegistry, upstre
     )
     assert without_yanked
     assert without_yanked.version == "1.9.0"
+    assert of_short_version == without_yanked
     assert requested
     assert requested.version == "2.0.0-rc.1"
     assert await crates.fetch_latest("unknown") is None

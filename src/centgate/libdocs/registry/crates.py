@@ -5,7 +5,7 @@ Written from the documentation of its bodies; not tried live.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -45,7 +45,7 @@ class CratesRegistry:
         return await self._fetch(name, None)
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
-        """Return a release by its version; None if it does not exist."""
+        """Return a release by its version, the newest of a short one; None if it does not exist."""
         return await self._fetch(name, version)
 
     async def _fetch(self, name: str, version: str | None) -> Package | None:
@@ -55,7 +55,8 @@ class CratesRegistry:
             return None
         body = reply.parse_json()
         releases = {parse_version(row["num"]): row for row in as_list(body["versions"])}
-        number = find_version(version, releases) if version else _find_newest(releases)
+        usable = [number for number, row in releases.items() if get_path(row, "yanked") is not True]
+        number = find_version(version, releases, usable) if version else _find_newest(releases, usable)
         return self._parse_package(reply, name, body, releases, number) if number else None
 
     def _parse_package(
@@ -97,8 +98,7 @@ class CratesRegistry:
         yield Archive("crate", url, "sha256", bytes.fromhex(checksum), size, shown_at)
 
 
-def _find_newest(releases: dict[str, Any]) -> str | None:
+def _find_newest(releases: Iterable[str], usable: Sequence[str]) -> str | None:
     """Return the newest stable version that is not yanked; else the first listed, which is the newest."""
-    usable = [number for number, row in releases.items() if get_path(row, "yanked") is not True]
     stable = {key: number for number in usable if (key := stable_version_key(number))}
     return stable[max(stable)] if stable else next(iter([*usable, *releases]), None)

@@ -19,6 +19,7 @@ from centgate.libdocs.registry.parsing import (
     find_repository,
     find_version,
     is_on_github,
+    parse_short_version,
     parse_version,
     stable_version_key,
 )
@@ -71,16 +72,21 @@ class GoRegistry:
         if newest is None:  # a module without tagged releases has only the proxy's own choice
             return await self._fetch(name, "latest", versions)
         module_file = await self._fetch_module_file(name, newest)
-        retractions = parse_retractions(module_file)
-        usable = [each for each in versions if not _is_within(each, retractions)]
+        usable = _leave_out_retracted(versions, module_file)
         return await self._fetch(name, _find_newest(usable) or newest, versions, module_file)
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
-        """Return a release by its version, with or without its `v`; None if it does not exist."""
+        """Return a release by its version, with or without its `v`, or the newest of a short one.
+
+        Returns None if it does not exist.
+        """
         versions = await self._list_versions(name)
         if versions is None:
             return None
-        published = find_version(version, dict.fromkeys(versions)) or version
+        usable: list[str] = []
+        if parse_short_version(version) and (newest := _find_newest(versions)):
+            usable = _leave_out_retracted(versions, await self._fetch_module_file(name, newest))
+        published = find_version(version, dict.fromkeys(versions), usable) or version
         # a proxy resolves the names of branches too
         return await self._fetch(name, published, versions) if _VERSION.fullmatch(published) else None
 
@@ -170,6 +176,11 @@ def parse_retractions(module_file: str) -> list[tuple[Key, Key]]:
             if low and high and len(ranges) < MAX_RETRACTIONS:
                 ranges.append((low, high))
     return ranges
+
+
+def _leave_out_retracted(versions: Sequence[str], module_file: str) -> list[str]:
+    retractions = parse_retractions(module_file)
+    return [each for each in versions if not _is_within(each, retractions)]
 
 
 def _is_within(version: str, ranges: Sequence[tuple[Key, Key]]) -> bool:

@@ -24,6 +24,7 @@ from centgate.libdocs.registry.parsing import (
     is_on_github,
     parse_integrity,
     parse_package_name,
+    parse_short_version,
     parse_version,
     quote_version,
     resolve_archive_url,
@@ -68,7 +69,12 @@ class NpmRegistry:
         return await self.fetch_latest_of_major(name, None) or tagged
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
-        """Return a release by its version; a leading `v` before a number is ignored."""
+        """Return a release by its version, or the newest of a short one.
+
+        A leading `v` before a number is ignored. Raises AnswerTooLong if the list of versions is too large.
+        """
+        if numbers := parse_short_version(version):  # npm's own versions have three numbers
+            return await self._fetch_latest_of(name, numbers)
         number = version[1:] if re.match(r"v[0-9]", version) else version
         url = self._package_url(name, f"/{quote_version(number)}")
         reply = await self.upstream.get(url, accept=(404, 405))
@@ -101,16 +107,22 @@ class NpmRegistry:
 
         Returns None without such a release, or if the list of versions is too large to read.
         """
+        if major is not None and not major.isdecimal():
+            return None
+        try:
+            return await self._fetch_latest_of(name, () if major is None else (int(major),))
+        except AnswerTooLong:
+            return None
+
+    async def _fetch_latest_of(self, name: str, numbers: tuple[int, ...]) -> Package | None:
+        """Return the newest release whose version begins with these numbers, without pre-releases."""
         reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None
-        try:
-            versions = decode_reply(reply, _Versions).versions
-        except AnswerTooLong:
-            return None
-        numbers = [each.split(".") for each in versions if _RELEASE_VERSION.fullmatch(each)]
-        candidates = [list(map(int, each)) for each in numbers if major in (None, each[0])]
-        return await self.fetch_release(name, ".".join(map(str, max(candidates)))) if candidates else None
+        versions = decode_reply(reply, _Versions).versions
+        keys = [tuple(map(int, each.split("."))) for each in versions if _RELEASE_VERSION.fullmatch(each)]
+        newest = max((key for key in keys if key[: len(numbers)] == numbers), default=None)
+        return await self.fetch_release(name, ".".join(map(str, newest))) if newest else None
 
     def _package_url(self, name: str, suffix: str = "") -> str:
         return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -41,6 +41,7 @@ _REPOSITORY_URL = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _STABLE = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})(?:\.post([0-9]{1,9}))?")
+_SHORT = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\.x)?")
 _RELEASE = re.compile(r"v?([0-9]*(?:\.[0-9]+)*)(.*)", re.DOTALL)
 
 
@@ -91,12 +92,39 @@ def parse_version(value: Any) -> str:
     return value
 
 
-def find_version(requested: str, published: Mapping[str, Any]) -> str | None:
-    """Return the published version that is meant in another notation: `v1.0` may be `1.0.0`."""
+def parse_short_version(version: str) -> tuple[int, ...] | None:
+    """Return the numbers of a version that stands for all releases which begin with them: `4`, `v4.1`, `4.x`.
+
+    Returns None for any other version.
+    """
+    found = _SHORT.fullmatch(version)
+    return tuple(map(int, found[1].split("."))) if found else None
+
+
+def find_newest_of(version: str, usable: Iterable[str]) -> str | None:
+    """Return the newest stable release that a short version stands for; None if there is none."""
+    numbers = parse_short_version(version)
+    if numbers is None:
+        return None
+    stable = {key: each for each in usable if (key := stable_version_key(each))}
+    return stable.get(max((key for key in stable if key[: len(numbers)] == numbers), default=()))
+
+
+def find_version(requested: str, published: Mapping[str, Any], usable: Iterable[str] = ()) -> str | None:
+    """Return the published version that is meant.
+
+    `v1.0` may be the release `1.0.0`, and the newest of `usable` that begins so comes before it.
+    """
     if requested in published:
         return requested
-    normalized = _normalize_version(requested)
-    return next((number for number in published if _normalize_version(number) == normalized), None)
+    if newest := find_newest_of(requested, usable):
+        return newest
+    return next((number for number in published if is_same_version(number, requested)), None)
+
+
+def is_same_version(a: str, b: str) -> bool:
+    """True if two versions differ in their notation alone, as `v1.0` and `1.0.0` do."""
+    return _normalize_version(a) == _normalize_version(b)
 
 
 def find_repository(links: list[Any]) -> str | None:

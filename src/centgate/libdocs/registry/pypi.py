@@ -21,6 +21,7 @@ from centgate.libdocs.registry.parsing import (
     find_version,
     is_on_github,
     parse_package_name,
+    parse_short_version,
     parse_version,
     quote_version,
     resolve_archive_url,
@@ -75,13 +76,19 @@ class PypiRegistry:
         return self._parse_package(reply, name, project, *stable) if stable else package
 
     async def fetch_release(self, name: str, version: str) -> Package | None:
-        """Return a release from the project's list, or from its own page if the registry gives no list."""
+        """Return a release from the project's list, or from its own page if the registry gives no list.
+
+        A short version is the newest release of it that has files and is not yanked.
+        """
         reply = await self._get_json(f"/pypi/{quote(name)}/json")
         if reply is None:
             return None
         project = decode_reply(reply, _Project)
         if project.releases is None:
             return await self._fetch_release_page(name, version)
+        numbers = parse_short_version(version) if version not in project.releases else None
+        if numbers and (newest := _newest_stable(project.releases, numbers)):
+            return self._parse_package(reply, name, project, *newest)
         published_version = find_version(version, project.releases)
         if published_version is None:
             return None
@@ -148,10 +155,15 @@ class PypiRegistry:
                 yield Archive(kind, url, "sha256", bytes.fromhex(digest), size, shown_at)
 
 
-def _newest_stable(releases: Mapping[str, msgspec.Raw]) -> tuple[list[Any], str] | None:
-    """Return the files and the version of the newest stable release that has files and is not yanked."""
+def _newest_stable(
+    releases: Mapping[str, msgspec.Raw], numbers: tuple[int, ...] = ()
+) -> tuple[list[Any], str] | None:
+    """Return the files and the version of the newest stable release that has files and is not yanked.
+
+    `numbers` are those with which its version begins.
+    """
     versions = {key: version for version in releases if (key := stable_version_key(version))}
-    for key in sorted(versions, reverse=True):
+    for key in sorted((each for each in versions if each[: len(numbers)] == numbers), reverse=True):
         files = as_list(msgspec.json.decode(releases[versions[key]]))
         if files and not all(get_path(file, "yanked") is True for file in files):
             return files, versions[key]

@@ -42,6 +42,12 @@ def admits(version: str, newest: str | None) -> bool:
     return newest is not None and (newest == wanted or newest.startswith(f"{wanted}."))
 
 
+def plain_version(version: str) -> str:
+    """Return a version as an ID has it; "<version>" for a range of several."""
+    plain = version.lstrip("@=^~v ")
+    return plain if re.fullmatch(r"\d+(?:\.\d+)*", plain) else "<version>"
+
+
 def _wanted_version(written: str | None) -> str | None:
     """Return a version that may not be the newest: a lower bound or an exception alone admits that one."""
     if written is None or written in _TAGS_OF_NEWEST:
