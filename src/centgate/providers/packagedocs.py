@@ -48,7 +48,7 @@ from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES, find_newest_of,
 from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed
 from centgate.libdocs.registry.specifiers import admits, parse_specifier, plain_version
 from centgate.provider import Provider, ProviderInfo, instrumented
-from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER, PackageIndexer
+from centgate.providers.packagedocs_indexer import BUILD_RETRY_AFTER, CUT_SITE, PackageIndexer
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream
 
@@ -198,7 +198,8 @@ class PackageDocs(Provider):
             if package is None:
                 raise self.invalid_response(f"has just removed its index of {title.name}; try again")
             file = await self._indexer.await_index(package, self.remaining_seconds)
-        return await self._search_index(title, file, topic, budget)
+            package = None  # what has just been read is not read again
+        return await self._search_index(title, file, topic, budget, package=package)
 
     async def _find_named(
         self, name: str, candidates: Sequence[PackageCandidate]
@@ -407,8 +408,9 @@ class PackageDocs(Provider):
         return f"; did you mean {ids}?" if ids else f"; {ID_HINT}"
 
     async def _search_index(
-        self, title: IndexKey, file: Path, topic: str | None, budget: int
+        self, title: IndexKey, file: Path, topic: str | None, budget: int, *, package: Package | None
     ) -> list[DocSnippet]:
+        """Return the snippets of an index; of a `package` whose site was not read whole it is read again."""
         try:
             about = await asyncio.to_thread(search_index.read_metadata, file)
             snippets = await asyncio.to_thread(search_index.search, file, topic, budget)
@@ -422,6 +424,8 @@ class PackageDocs(Provider):
             raise self.invalid_response(
                 f"had a broken index of {title.name}, which will be rebuilt"
             ) from error
+        if package and about.items() >= CUT_SITE.items():
+            self._indexer.reread_site(package)
         if incomplete := about.get("incomplete"):
             self.trace.add_warning(f"the documentation of {title.name} is incomplete: {incomplete}")
         if not snippets:

@@ -17,7 +17,7 @@ from centgate.libdocs.index.build_job import build_index
 from centgate.libdocs.index.downloads import download_archives
 from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
 from centgate.libdocs.index.resolve import index_key
-from centgate.libdocs.index.site_pages import SitePage, SiteReader, store_pages
+from centgate.libdocs.index.site_pages import SiteReader, SiteText, store_pages
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.packages import Package
@@ -40,6 +40,13 @@ BUILD_RETRY_AFTER = 20
 """Seconds after which another library can be read if the maximum number is being read."""
 DEADLINE_MARGIN = 0.3
 """Seconds before the deadline of a call at which it reports that the index is still being built."""
+LATER_SITE_SECONDS = 40.0
+"""Seconds for a site that is read again in the background, as nobody waits for it."""
+REREAD_PAUSE = 86_400
+"""Seconds until a site that could not be read whole is read again."""
+CUT_SITE = {"site": "cut"}
+"""Metadata of an index whose site was not read whole."""
+SILENT_SITE = "its website did not answer in time"
 UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 
 
@@ -57,6 +64,7 @@ class PackageIndexer:
         self._provider, self._registries, self._settings = provider, registries, settings
         self._resources, self._github_url = provider.resources, github_url
         self._refusals = TTLCache[IndexKey, CentgateError](MAX_REFUSALS, REFUSAL_TTL)
+        self._rereads = TTLCache[IndexKey, bool](MAX_REFUSALS, REREAD_PAUSE)
 
     async def await_index(self, package: Package, seconds: float) -> Path:
         """Return the index of a release, and build it if necessary.
@@ -103,12 +111,26 @@ class PackageIndexer:
             return False
         return True
 
-    async def _build_index(self, package: Package, file: Path) -> None:
-        """Write the index of a release to a file; a release without documentation is remembered."""
+    def reread_site(self, package: Package) -> None:
+        """Build an index again in the background whose site was not read whole, at most once a day.
+
+        Not while many libraries are read, since buyers wait for those.
+        """
+        key = index_key(package)
+        if key in self._rereads or self.store.is_busy:
+            return
+        self._rereads[key] = True
+        self.store.start_build(key, partial(self._build_index, package, site_seconds=LATER_SITE_SECONDS))
+
+    async def _build_index(self, package: Package, file: Path, site_seconds: float | None = None) -> None:
+        """Write the index of a release to a file; a release without documentation is remembered.
+
+        With `site_seconds` it replaces an index, and fails if the site does not answer this time.
+        """
         info, key = self._provider.info, index_key(package)
         try:
             async with asyncio.timeout(INDEX_SECONDS), open_task_group() as group:
-                site = group.create_task(self._read_site(package))
+                site = group.create_task(self._read_site(package, site_seconds))
                 repository = group.create_task(self._fetch_repository(package))
                 await self._index_archives(package, file, site, repository)
         except NoData as no_data:
@@ -123,15 +145,21 @@ class PackageIndexer:
             message = f"{info.label} could not read {package.id} in {INDEX_SECONDS} s"
             raise ProviderTimeout(info.name, message) from None
 
-    async def _read_site(self, package: Package) -> list[SitePage]:
-        """Return the pages of a library's site, which describes its newest release; empty for others."""
+    async def _read_site(self, package: Package, seconds: float | None) -> SiteText:
+        """Return the pages of a library's site, which describes its newest release; none for others.
+
+        Raises ProviderError if `seconds` are given and the site does not answer.
+        """
         if not self._settings.packagedocs_sites or not self._resources:
-            return []
+            return SiteText()
         if not self._registries.is_newest(package):
-            return []
+            return SiteText()
         pages = SitePages(self._settings, self._resources)
         reader = SiteReader(self._resources.fetcher, self._resources.robots, pages)
-        return await reader.read_sites(package.sites)
+        site = await reader.read_sites(package.sites, seconds)
+        if seconds is not None and site.is_cut and not site.pages:
+            raise self._unreadable(package, SILENT_SITE)
+        return site
 
     async def _fetch_repository(self, package: Package) -> RepositoryArchive | None:
         """Return the archive of a release's repository, if the operator lets repositories be read."""
@@ -143,7 +171,7 @@ class PackageIndexer:
         self,
         package: Package,
         file: Path,
-        site: asyncio.Task[list[SitePage]],
+        site: asyncio.Task[SiteText],
         repository: asyncio.Task[RepositoryArchive | None],
     ) -> None:
         """Index the source archive of a release, or else the installable one, with its site and repository.
@@ -157,10 +185,10 @@ class PackageIndexer:
             try:
                 async with (
                     download_archives(package, archive, self._registries, file) as archive_files,
-                    store_pages(await site, file) as site_file,
+                    store_pages((await site).pages, file) as site_file,
                     store_repository(await repository, file) as repository_files,
                 ):
-                    metadata = origin | {"incomplete": UNREADABLE_ARCHIVES} if unreadable else origin
+                    metadata = origin | _describe_gaps(await site, unreadable=unreadable)
                     outcome = await self._resources.index_builder.run_task(
                         BUILD_SECONDS,
                         build_index,
@@ -181,3 +209,11 @@ class PackageIndexer:
 
     def _unreadable(self, package: Package, reason: str) -> CentgateError:
         return self._provider.invalid_response(f"cannot read {package.id} {package.version}: {reason}")
+
+
+def _describe_gaps(site: SiteText, *, unreadable: bool) -> dict[str, str]:
+    """Return the metadata of an index that say what it lacks."""
+    gaps = CUT_SITE if site.is_cut else {}
+    if unreadable:
+        return {**gaps, "incomplete": UNREADABLE_ARCHIVES}
+    return {**gaps, "incomplete": SILENT_SITE} if site.is_cut and not site.pages else dict(gaps)

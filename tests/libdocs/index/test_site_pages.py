@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
@@ -230,6 +231,46 @@ async def test_site_without_llms_txt_is_read_by_sitemap_and_links(
     assert (first.origin, first.source_url) == ("website", f"{site.url}/docs/guide/dip")
     assert {"/docs/links", "/docs/reference"} <= set(site.requested_paths)
     assert "/blog/news" not in site.requested_paths
+
+
+async def test_site_that_did_not_answer_is_read_again(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_package(registry, site)
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 0.5)
+    site.silent_paths.add("/docs/llms-full.txt")
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        first = await packagedocs.query_docs("/pypi/quill", "dip a pen", 2_000)
+        site.silent_paths.clear()
+        site.respond("/docs/llms-full.txt", GUIDE, TEXT)
+        later = first
+        async with asyncio.timeout(60):
+            while later[0].origin != "website":
+                later = await packagedocs.query_docs("/pypi/quill", "dip a pen", 2_000)
+                await asyncio.sleep(0.05)
+        warnings = packagedocs.trace.warnings
+
+    assert {each.origin for each in first} == {"package"}
+    assert "the documentation of quill is incomplete: its website did not answer in time" in warnings
+    assert site.requested_paths.count("/docs/llms-full.txt") == 2
+
+
+async def test_index_is_kept_while_site_does_not_answer(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_package(registry, site)
+    site.respond("/docs/llms-full.txt", "busy", TEXT, status=503)
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        first = await packagedocs.query_docs("/pypi/quill", None, 2_000)
+        async with asyncio.timeout(60):
+            while site.requested_paths.count("/docs/llms-full.txt") < 2:
+                assert await packagedocs.query_docs("/pypi/quill", None, 2_000) == first
+                await asyncio.sleep(0.05)
+        for _ in range(20):
+            assert await packagedocs.query_docs("/pypi/quill", None, 2_000) == first
+            await asyncio.sleep(0.05)
+
+    assert site.requested_paths.count("/docs/llms-full.txt") == 2
 
 
 @pytest.mark.extended

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import msgspec
 
+from centgate.errors import UnreadReason
 from centgate.libdocs.archive.file_selection import document_kind
 from centgate.libdocs.index.rows import SITE_FOLDER
 from centgate.libdocs.index.store import UNFINISHED_SUFFIX
@@ -53,6 +54,8 @@ _NO_DOCUMENTATION = re.compile(
     r"|_sources|versioned[-_]\w+|v?\d+(?:\.(?:\d+|x))+)(?:[/.]|$)"
 )
 """Parts of paths of pages without documentation, and of that of other versions."""
+_PASSING_REASONS: tuple[UnreadReason, ...] = ("timeout", "unreachable")
+"""Failures that may have passed when a site is read again."""
 _TEXT_TYPES = ("text/plain", "text/markdown", "text/x-markdown", "application/octet-stream")
 _LINK = re.compile(r"\]\(([^()\s]{1,500})\)")
 _OPTIONAL = re.compile(r"^##[ \t]+Optional[ \t]*$", re.MULTILINE | re.IGNORECASE)
@@ -68,6 +71,15 @@ class SitePage:
 
     url: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SiteText:
+    """Pages that were read of a library's site."""
+
+    pages: Sequence[SitePage] = ()
+    is_cut: bool = False
+    """True if the site did not answer, or not all of it in time: a later reading may find more."""
 
 
 class PageSource(Protocol):
@@ -87,22 +99,24 @@ class SiteReader:
 
     def __init__(self, fetcher: Fetcher, robots: Robots, pages: PageSource) -> None:
         self._fetcher, self._robots, self._pages = fetcher, robots, pages
+        self._has_failed = False
 
-    async def read_sites(self, urls: Sequence[str]) -> list[SitePage]:
-        """Return the pages of the first site that has any; empty without any, and for one that fails."""
+    async def read_sites(self, urls: Sequence[str], seconds: float | None = None) -> SiteText:
+        """Return the pages of the first site that has any, read in `seconds` or in `SITE_SECONDS`."""
         pages: list[SitePage] = []
         if not urls:
-            return pages
+            return SiteText()
+        self._has_failed = False
         try:
-            async with asyncio.timeout(SITE_SECONDS):
+            async with asyncio.timeout(SITE_SECONDS if seconds is None else seconds):
                 for url in urls[:MAX_SITES]:
                     await self._read_site(url, pages)
                     if pages:
-                        return pages
+                        return SiteText(pages)
                 await self._read_html(urls[0], pages)
         except TimeoutError:
-            pass  # the pages until then are used
-        return pages
+            return SiteText(pages, is_cut=True)  # the pages until then are used
+        return SiteText(pages, is_cut=self._has_failed and not pages)
 
     async def _read_site(self, url: str, pages: list[SitePage]) -> None:
         # the root of a host with a site below it may be another site
@@ -139,8 +153,12 @@ class SiteReader:
                 media_types=_TEXT_TYPES,
                 check_redirect=check_redirects(url, self._check_robots),
             )
-        except (FetchFailed, TaskFailed):
+        except FetchFailed as failure:
+            self._has_failed |= failure.reason in _PASSING_REASONS
             return None
+        except TaskFailed:
+            return None
+        self._has_failed |= found.status == 429 or found.status >= 500
         if found.status != 200 or urlsplit(found.url).netloc != urlsplit(url).netloc:
             return None
         text = found.body.decode("utf-8", "replace").strip()

@@ -79,6 +79,11 @@ class IndexStore:
         """True if as many indexes are being built as may be at a time."""
         return len(self._builds) >= MAX_BUILDS
 
+    @property
+    def is_busy(self) -> bool:
+        """True if half as many indexes are being built as may be."""
+        return len(self._builds) >= MAX_BUILDS // 2
+
     def is_building(self, registry: RegistryName, name: str) -> bool:
         """True if an index of a library is being built, of whatever version."""
         return any((key.registry, key.name) == (registry, name) for key in self._builds)
