@@ -202,11 +202,12 @@ async def test_duplicates_excess_and_invalid_urls_are_omitted(
         build_row(url="javascript:x"),
         build_row(url=B),
         build_row(url=B + "3"),
+        build_row(url=B + "4"),
     )
 
     found, _ = await search(upstreams, tmp_path, body, "rollups", 3)
 
-    assert [hit.url for hit in found.hits] == [A, A + "#", B]
+    assert [hit.url for hit in found.hits] == [A, B, B + "3"]
 
 
 async def test_results_against_operators_are_omitted_with_warning(

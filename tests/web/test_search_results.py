@@ -173,6 +173,22 @@ def test_notations_of_one_url_are_one_hit() -> None:
     assert [hit.url for hit in distinct_hits(hits, 1)] == ["https://A.example"]
 
 
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        *(("http://docs.example/pen", True), ("https://www.docs.example/pen/", True)),
+        *(("https://docs.example/pen#ink", True), ("https://docs.example/pen?utm_source=a", True)),
+        *(("https://docs.example/pen#:~:text=ink", True), ("https://docs.example/pens", False)),
+        *(("https://docs.example/pen?page=2", False), ("https://docs.example/pen#/ink", False)),
+        *(("https://docs.example/pen#!ink", False), ("https://docs.example:8443/pen", False)),
+    ],
+)
+def test_one_page_is_one_hit(other: str, is_same: Any) -> None:
+    hits = [Hit("https://docs.example/pen"), Hit(other)]
+
+    assert len(distinct_hits(hits, 5)) == (1 if is_same else 2)
+
+
 @pytest.mark.parametrize("odd", [None, {}, "text", 7, [7], [None, "x"]])
 def test_invalid_list_of_results_is_refused(odd: Any) -> None:
     with pytest.raises(TypeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from centgate.sanitize import clean_line
 from centgate.timestamps import format_timestamp
 from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
 from centgate.web.results import Hit
+from centgate.web.sitemap.urls import parse_page_url
 
 MAX_TITLE_LENGTH = 300
 """Maximum characters of a title."""
@@ -143,10 +144,17 @@ def omission_warning(
 
 
 def distinct_hits(hits: Iterable[Hit], limit: int) -> tuple[Hit, ...]:
-    """Return the first `limit` hits without duplicate URLs."""
-    first: dict[str, Hit] = {}
+    """Return the first `limit` hits of different pages."""
+    first: dict[Hashable, Hit] = {}
     for hit in hits:
-        first.setdefault(normalize_escapes(URL(hit.url).href), hit)
+        first.setdefault(_page_key(hit.url), hit)
         if len(first) == limit:
             break
     return tuple(first.values())
+
+
+def _page_key(url: str) -> Hashable:
+    """Return the key of a page, which engines name with and without `www.`, tracking or a place in it."""
+    page, fragment = parse_page_url(url), URL(url).hash
+    route = fragment if fragment.startswith(("#/", "#!")) else ""
+    return page.key if page and not route else normalize_escapes(URL(url).href)
