@@ -166,6 +166,32 @@ def test_assigned_functions_of_older_scripts_are_found() -> None:
     assert piece.text == "Set status `code`.\n\n- Returns `ServerResponse` for chaining"
 
 
+@pytest.mark.parametrize(
+    "export",
+    [
+        "module.exports = dip;",
+        "module.exports = dip",
+        "module.exports = { dip, clean: wipe };",
+        "exports.dip = dip;",
+        "module.exports.dip = dip;",
+        "exports = module.exports = dip;",
+    ],
+)
+def test_function_that_node_exports_by_name_is_found(export: str) -> None:
+    document = javascript_document(
+        f"""
+        /** Dips a pen. */
+        function dip(pen) {{ return pen; }}
+        /** Fills a well. */
+        function fill(well) {{ return well; }}
+
+        {export}
+        """
+    )
+
+    assert [piece.title for piece in split_javascript(document)] == ["dip"]
+
+
 def test_exports_without_semicolons_are_separated() -> None:
     document = javascript_document(
         """

@@ -28,7 +28,7 @@ MEMBER_WEIGHT = 0.85
 PROPERTY_WEIGHT = 0.6
 """Weights of matches in types, in methods and in other members, compared with functions."""
 INTERNAL_FACTOR = 0.6
-"""Factor for names with a dollar sign, which are mostly internal to a library."""
+"""Factor for what is mostly internal to a library, such as names with a dollar sign."""
 MAX_LINE_LENGTH = 2000
 """Maximum characters of a handwritten line."""
 MINIFIED_SHARE = 0.3
@@ -51,6 +51,12 @@ _EXPORT = re.compile(r"export\b")
 _EXPORT_LIST = re.compile(
     r"^export[ \t]{1,9}(?:default[ \t]{1,9}([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})", re.MULTILINE
 )
+_COMMONJS_EXPORT = re.compile(
+    r"^(?:exports[ \t]{0,9}=[ \t]{0,9})?(?:module\.)?exports(?:\.[\w$]{1,200})?[ \t]{0,9}=[ \t]{0,9}"
+    r"(?:([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})",
+    re.MULTILINE,
+)
+"""Exports of declarations by the module systems of the language and of Node.js."""
 _METHOD = re.compile(r"[\"']?\??\s*(?:[<(]|:\s*(?:<|\([^()]*\)\s*=>))")
 _IMPORT_TYPE = re.compile(r"\bimport\((?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')\)\.(?=[A-Za-z_$])")
 """The file of a type, before its name."""
@@ -80,7 +86,7 @@ def split_javascript(document: PackageDocument) -> list[Chunk]:
     if is_example(document.path) and not ambient and not _is_module(text):
         name, url = page_name(document.path), document.source_url
         return finalize_chunks(Chunk(name, (), text, language, None, url, document.path))
-    symbols = _merge_overloads(_iter_symbols(parse_declarations(text), _find_exports(text), ambient=ambient))
+    symbols = _merge_overloads(_iter_symbols(document, text, ambient=ambient))
     return [chunk for symbol in symbols for chunk in _split_symbol(document, symbol, language)]
 
 
@@ -100,23 +106,28 @@ def _is_module(text: str) -> bool:
     return len(text) > MAX_EXAMPLE_LENGTH and "/**" in text and _EXPORT_LINE.search(text) is not None
 
 
-def _find_exports(text: str) -> frozenset[str]:
+def _find_names(exports: re.Pattern[str], text: str) -> frozenset[str]:
     """Return the names that are exported separately from their declarations."""
     return frozenset(
-        name for exports_text in _EXPORT_LIST.findall(text) for name in _NAME.findall(" ".join(exports_text))
+        name for exports_text in exports.findall(text) for name in _NAME.findall(" ".join(exports_text))
     )
 
 
-def _iter_symbols(
-    found_declarations: Iterable[Declaration], exports: frozenset[str], *, ambient: bool
-) -> Iterator[_Symbol]:
-    for declaration in found_declarations:
+def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Iterator[_Symbol]:
+    exports, shared = _find_names(_EXPORT_LIST, text), _find_names(_COMMONJS_EXPORT, text)
+    for declaration in parse_declarations(text):
         if declaration.comment and is_private(declaration.comment):
             continue
         match = _DECLARATION.match(declaration.head)
         if match and _is_public(match["name"]):
-            if ambient or _EXPORT.match(declaration.head) or match["name"] in exports:
-                yield from _declaration_symbols(declaration, re.sub(r"\W+", "", match["kind"]), match["name"])
+            kind, name = re.sub(r"\W+", "", match["kind"]), match["name"]
+            if ambient or _EXPORT.match(declaration.head) or name in exports:
+                yield from _declaration_symbols(declaration, kind, name)
+            elif declaration.comment and name in shared:
+                # in Node's own form each file exports something; those of folders are mostly for the package
+                factor = INTERNAL_FACTOR if "/" in document.path else 1.0
+                for symbol in _declaration_symbols(declaration, kind, name):
+                    yield replace(symbol, weight=symbol.weight * factor)
         elif not match and declaration.comment and (assignment := _ASSIGNMENT.match(declaration.head)):
             name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", assignment["name"])
             if _is_public(name.split(".")[-1]) and name != "exports":
