@@ -507,6 +507,31 @@ async def test_package_that_names_repository_is_first(registry: PackageRegistry,
     assert not any("repository" in each for each in packagedocs.trace.warnings)
 
 
+@pytest.mark.parametrize("query", ["Redis/ioredis", "https://github.com/redis/ioredis"])
+async def test_package_of_moved_repository_precedes_its_owner(
+    query: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_javascript("ioredis", "5.0.0", TYPED, repository="luin/ioredis")
+    registry.publish_javascript("redis", "4.0.0", TYPED, repository="redis/node-redis")
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries(query)
+
+    assert [each.id for each in found] == ["/npm/ioredis", "/npm/redis"]
+
+
+async def test_namesake_that_names_repository_does_not_displace_known_package(
+    registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_python("tensorflow", "2.0.0", QUILL, releases=200, project_urls={})
+    registry.publish_javascript("tensorflow", "0.0.1", TYPED, releases=2, repository="tensorflow/tensorflow")
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries("tensorflow/tensorflow")
+
+    assert [each.id for each in found] == ["/pypi/tensorflow", "/npm/tensorflow"]
+
+
 @pytest.mark.parametrize(
     ("name", "meaning"),
     [

@@ -72,19 +72,30 @@ def rank_by_repository(
 ) -> tuple[list[tuple[PackageCandidate, Package]], bool]:
     """Return packages found for `<owner>/<name>`, less similar if another is meant; True if one names it.
 
-    Without such a one, it may be a part of a well-known package, such as `lodash/fp`.
+    Without such a one, it may be a part of a well-known package, such as `lodash/fp`, unless its own name is
+    that of one: repositories move, and packages go on naming another address.
     """
     declaring = [each for each, package in found if (package.repository or "").lower() == repository]
     owner = repository.split("/")[0]
     owners = [each for each, _ in found if each.name == owner and is_well_known(replace(each, similarity=1))]
-    meant = declaring or owners
-    ranked = [(_as_meant(each, meant) if meant else each, package) for each, package in found]
+    is_named = any(is_well_known(each) and each.name != owner for each, _ in found)
+    meant = declaring or ([] if is_named else owners)
+    ranked = [(_rank_meant(each, package, meant) if meant else each, package) for each, package in found]
     return ranked, bool(declaring)
 
 
-def _as_meant(candidate: PackageCandidate, meant: Sequence[PackageCandidate]) -> PackageCandidate:
-    similarity = max(candidate.similarity, MEANT) if candidate in meant else candidate.similarity / 2
-    return replace(candidate, similarity=similarity)
+def _rank_meant(
+    candidate: PackageCandidate, package: Package, meant: Sequence[PackageCandidate]
+) -> PackageCandidate:
+    """Return a candidate, more similar if it is meant, else less.
+
+    A well-known package that names no repository stays: anyone can publish a namesake that names this one.
+    """
+    if candidate in meant:
+        return replace(candidate, similarity=max(candidate.similarity, MEANT))
+    if package.repository is None and is_well_known(candidate):
+        return candidate
+    return replace(candidate, similarity=candidate.similarity / 2)
 
 
 def describe_candidates(
