@@ -532,6 +532,16 @@ async def test_namesake_that_names_repository_does_not_displace_known_package(
     assert [each.id for each in found] == ["/pypi/tensorflow", "/npm/tensorflow"]
 
 
+async def test_id_of_crate_is_no_repository(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_rust("quill", "0.3.0", {"README.md": "# quill"})
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries("/crates/quill")
+
+    assert found.id == "/crates/quill"
+    assert not any("repository" in each for each in packagedocs.trace.warnings)
+
+
 @pytest.mark.parametrize(
     ("name", "meaning"),
     [

@@ -356,7 +356,8 @@ def find_named_repository(query: str) -> str | None:
     text = _strip_github(_normalize_spaces(query))
     parts = _REPOSITORY.fullmatch(text)
     is_known = normalize_library_name(text) in _PACKAGES_BY_ALIAS
-    if parts is None or is_known or any(pattern.fullmatch(text) for pattern in _PACKAGE_LINKS.values()):
+    id_patterns = (_CRATE_LINK, _GO_LINK, *_PACKAGE_LINKS.values())
+    if parts is None or is_known or any(pattern.fullmatch(text) for pattern in id_patterns):
         return None
     repository = f"{parts[1]}/{parts[2]}"
     return None if repository in REPOSITORIES else repository
