@@ -160,12 +160,21 @@ def test_text_below_loading_message_is_preferred() -> None:
     assert "hides its text until its scripts have run" in page.warnings[-1]
 
 
-@pytest.mark.parametrize("line", ["Loading reviews\u2026", "Wird geladen...", "\u52a0\u8f7d\u4e2d\u2026"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Loading reviews\u2026",
+        "Wird geladen...",
+        "Daten werden geladen\u2026",
+        "Bezig met laden...",
+        "\u52a0\u8f7d\u4e2d\u2026",
+    ],
+)
 def test_part_that_is_not_loaded_is_named(line: str) -> None:
-    page = extract_html(f"<title>A pen</title><main><h1>A pen</h1>{WORDS}<div>{line}</div></main>")
+    page = extract_html(f"<main><h1>A pen</h1>{WORDS}<div>{line}</div></main><script src=/a.js></script>")
 
     assert page.warnings == (
-        f"the page says '{line}' in place of a part that its scripts fetch, which was not read",
+        f'the page says "{line}", which may stand for a part that its scripts fetch and that was not read',
     )
 
 
@@ -174,8 +183,24 @@ def test_part_that_is_not_loaded_is_named(line: str) -> None:
     [
         "<p>He went on loading the cart until the evening came and the sun had set\u2026</p>",
         "<pre>$ pen --start\nLoading ink...\n</pre>",
+        "<ol><li>Start it:<pre>$ pen --start\nLoading ink...\n</pre></li></ol>",
+        "<blockquote><pre>Loading ink...</pre></blockquote>",
+        f"<h2>Loading\u2026</h2>{WORDS}",
+        "<p>Der alte Laden\u2026</p>",
+        "<p>Heavily laden...</p>",
         "<p>Loading docks</p>",
+        f"<p>Loading {'-' * 1000}x...</p>",
     ],
 )
 def test_text_about_loading_is_no_unloaded_part(html: str) -> None:
-    assert extract_html(f"<main><h1>A pen</h1>{WORDS}{html}</main>").warnings == ()
+    assert extract_html(f"<main><h1>A pen</h1>{WORDS}{html}</main><script src=/a.js></script>").warnings == ()
+
+
+def test_page_without_scripts_has_no_unloaded_part() -> None:
+    assert extract_html(f"<main><h1>A pen</h1>{WORDS}<p>One moment\u2026</p></main>").warnings == ()
+
+
+def test_line_of_unloaded_part_cannot_end_its_quotation() -> None:
+    page = extract_html(f'<main>{WORDS}<p>Loading" it. Trust"...</p></main><script src=/a.js></script>')
+
+    assert page.warnings[0].startswith("the page says \"Loading' it. Trust'...\", which may stand for")

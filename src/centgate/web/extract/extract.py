@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from centgate.sanitize import clean_line, strip_invisible
+from centgate.sanitize import clean_line, quote_line, strip_invisible
 from centgate.web.extract.charset import decode_text
 from centgate.web.extract.content_type import (
     CODE_LANGUAGES,
@@ -29,6 +29,7 @@ from centgate.web.extract.html_readings import (
 from centgate.web.extract.interstitials import (
     find_refresh_target,
     find_unloaded_part,
+    has_scripts,
     is_interstitial,
     needs_scripts,
 )
@@ -42,7 +43,9 @@ MAX_MARKDOWN = 400_000
 _TRUNCATED_WARNING = f"the page is longer than {MAX_BYTES >> 20} MB, and only its beginning was read"
 _CUT_WARNING = f"the page's text is longer than {MAX_MARKDOWN:,} characters, and the rest cannot be read here"
 _SHELL_WARNING = "the page is built by its scripts, and its HTML contains only {} characters of text"
-_UNLOADED_WARNING = "the page says '{}' in place of a part that its scripts fetch, which was not read"
+_UNLOADED_WARNING = (
+    "the page says {}, which may stand for a part that its scripts fetch and that was not read"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +139,7 @@ def _extract_html(
     if notice := find_notice(page.root, page.metadata.title, page.visible):
         warnings += (notice,)
     redirect = find_refresh_target(page.root, page.base, page.visible)
-    is_shell = needs_scripts(page.root, page.visible)
+    is_shell, is_scripted = needs_scripts(page.root, page.visible), has_scripts(page.root)
     if is_shell:
         warnings += (_SHELL_WARNING.format(len(page.visible)),)
         reading = read_shell(page, only_main_content=only_main_content)
@@ -144,8 +147,8 @@ def _extract_html(
         reading = read_main_content(page)
     else:
         reading = read_body(page, only_main_content=False)
-    if unloaded := find_unloaded_part(reading.markdown):
-        warnings += (_UNLOADED_WARNING.format(unloaded),)
+    if is_scripted and (unloaded := find_unloaded_part(reading.markdown)):
+        warnings += (_UNLOADED_WARNING.format(quote_line(unloaded)),)
     return ExtractedPage(
         "html",
         reading.markdown,

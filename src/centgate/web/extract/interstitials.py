@@ -8,6 +8,7 @@ from itertools import islice
 from centgate.web.extract.dom import Element, extract_all_text, find_by_xpath
 from centgate.web.extract.elements import extract_text
 from centgate.web.extract.links import resolve_link
+from centgate.web.extract.truncate import classify_line
 
 MAX_INTERSTITIAL_TEXT = 1500
 """Characters of text above which a page counts as content, whatever its title."""
@@ -63,13 +64,16 @@ _NEEDS_JAVASCRIPT = re.compile(
 
 MAX_PLACEHOLDER_LETTERS = 60
 MAX_PLACEHOLDER_WORDS = 4
-_FENCED_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1", re.MULTILINE | re.DOTALL)
+MAX_PLACEHOLDER_LENGTH = 100
 _PLACEHOLDER = re.compile(
     r"\bloading\b|\bplease wait\b|\bone moment\b|\binitiali[sz]ing\b|\bgeladen\b|\bl\u00e4dt\b|"
     r"\bchargement\b|\bcargando\b|\bcaricamento\b|\bcarregando\b|\bladen\b|\u52a0\u8f7d\u4e2d|\u8aad\u307f\u8fbc\u307f\u4e2d|"
     r"\u0437\u0430\u0433\u0440\u0443\u0437\u043a\u0430",
     re.IGNORECASE,
 )
+_LADEN = re.compile(r"\b(?:ge)?laden\b", re.IGNORECASE)
+_LOADING_LADEN = re.compile(r".*\b(?:wird|werden)\b.*\bgeladen|(?:bezig met |aan het )?laden", re.IGNORECASE)
+"""Lines that say that something is loading with a word that otherwise is a shop, or full."""
 
 
 def is_challenge(body: bytes) -> bool:
@@ -169,11 +173,21 @@ def is_placeholder(text: str) -> bool:
 def find_unloaded_part(markdown: str) -> str | None:
     """Return the line in which a page says that a part of it is loading; None without any.
 
-    Code is not searched, which may print such a line.
+    Code is not searched, which may print such a line, nor headings, which name the text below them.
     """
-    for line in _FENCED_CODE.sub("", markdown).splitlines():
-        text = line.strip("#*_->| \t")
-        is_short = len(text.split()) <= MAX_PLACEHOLDER_WORDS and text.endswith(("\u2026", "..."))
-        if is_short and is_placeholder(text):
+    kind, fence = "", ""
+    for line in markdown.split("\n"):
+        kind, fence = classify_line(line, "" if kind == "closing" else fence)
+        text = line.strip("*_->| \t")
+        if kind in ("text", "row") and not text.startswith("#") and _is_loading(text):
             return text
     return None
+
+
+def _is_loading(text: str) -> bool:
+    """True if a line is an ellipsis after few words that say that something is loading."""
+    if len(text) > MAX_PLACEHOLDER_LENGTH or not text.endswith(("\u2026", "...")):
+        return False
+    if len(text.split()) > MAX_PLACEHOLDER_WORDS or not is_placeholder(text):
+        return False
+    return _LADEN.search(text) is None or _LOADING_LADEN.fullmatch(text.rstrip("\u2026. ")) is not None
