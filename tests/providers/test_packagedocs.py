@@ -565,13 +565,35 @@ async def test_namesake_of_standard_library_is_returned_with_warning(
     )
 
 
-@pytest.mark.parametrize(("name", "owner"), [("sqlite3", "Python"), ("node:fs", "Node.js")])
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [("sqlite3", "Python"), ("node:fs", "Node.js"), ("dns/promises", "Node.js"), ("node:test", "Node.js")],
+)
 async def test_standard_library_is_not_searched_for_similar_names(
     name: str, owner: str, open_docs: Open
 ) -> None:
     async with open_docs() as packagedocs:
         with pytest.raises(NoData, match=f"knows no package '{name}', which is a module of {owner}: only"):
             await packagedocs.find_libraries(name)
+
+
+async def test_tag_of_image_is_no_module_of_node(open_docs: Open) -> None:
+    async with open_docs() as packagedocs:
+        with pytest.raises(NoData, match="no library called 'node:22-alpine'"):
+            await packagedocs.find_libraries("node:22-alpine")
+
+
+async def test_port_of_module_is_not_called_another_thing(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_javascript("events", "3.3.0", TYPED)
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries("events")
+
+    assert found.id == "/npm/events"
+    assert packagedocs.trace.warnings[0] == (
+        "'events' is also a module of Node.js, whose documentation is not read: "
+        "these are packages of that name"
+    )
 
 
 @pytest.mark.parametrize("name", ["the quill library", "the Quill package", "the quill docs"])

@@ -171,8 +171,8 @@ class PackageDocs(Provider):
             )
         if standard and not any(is_well_known(each) for each, _ in found):
             self.trace.add_warning(
-                f"{clean_line(name)!r} is also {standard}, whose documentation is not read: these packages "
-                "are other things of that name"
+                f"{clean_line(name)!r} is also {standard}, whose documentation is not read: "
+                "these are packages of that name"
             )
         if not found:
             found = await self._find_similar(name)

@@ -91,12 +91,15 @@ LANGUAGES_AND_RUNTIMES = """
     python2 python3 ruby rust swift
 """
 NODE_MODULES = """
-    assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
-    domain events fs fs/promises http http2 https inspector module net os path perf_hooks process punycode
-    querystring readline repl stream stream/promises string_decoder timers timers/promises tls tty url util v8
-    vm wasi worker_threads zlib
+    assert assert/strict async_hooks buffer child_process cluster console constants crypto dgram
+    diagnostics_channel dns dns/promises domain events fs fs/promises http http2 https inspector
+    inspector/promises module net os path path/posix path/win32 perf_hooks process punycode querystring
+    readline readline/promises repl stream stream/consumers stream/promises stream/web string_decoder
+    sys timers timers/promises tls trace_events tty url util util/types v8 vm wasi worker_threads zlib
 """
-"""Modules of Node.js, as its `module.builtinModules` lists them."""
+"""Modules of Node.js, as its `module.builtinModules` lists them, without those that begin with `_`."""
+PREFIXED_NODE_MODULES = "sea sqlite test test/reporters"
+"""Modules of Node.js that have a name with `node:` alone."""
 
 
 def find_standard_library(name: str) -> str | None:
@@ -105,7 +108,8 @@ def find_standard_library(name: str) -> str | None:
     if key in LANGUAGES_AND_RUNTIMES.split():
         return "a language or a runtime"
     in_python = key in sys.stdlib_module_names
-    in_node = key.startswith("node:") or key in NODE_MODULES.split()
+    module = key.removeprefix("node:")
+    in_node = module in NODE_MODULES.split() or (module != key and module in PREFIXED_NODE_MODULES.split())
     if in_python and in_node:
         return "a module of Python and of Node.js"
     return "a module of Python" if in_python else "a module of Node.js" if in_node else None
