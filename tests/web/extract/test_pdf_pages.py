@@ -85,26 +85,37 @@ def test_pdf_without_text_is_explained(body: bytes, message: str) -> None:
         convert_pdf(body)
 
 
-def add_image_page(writer: PdfWriter) -> None:
-    """Add a page with an image of one pixel, as a scanner makes it."""
+def add_image_page(writer: PdfWriter, content: bytes) -> None:
+    """Add a page with an image of one pixel among its resources, as a scanner makes it."""
     image = StreamObject()
     image[NameObject("/Type")], image[NameObject("/Subtype")] = NameObject("/XObject"), NameObject("/Image")
     page = writer.add_blank_page(612, 792)
     reference = writer._add_object(image)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way
     images = DictionaryObject({NameObject("/Scan"): reference})
     page[NameObject("/Resources")] = DictionaryObject({NameObject("/XObject"): images})
+    drawing = StreamObject()
+    drawing.set_data(content)
+    page[NameObject("/Contents")] = writer._add_object(drawing)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
-def test_pages_of_images_are_counted() -> None:
+def test_pages_that_draw_images_alone_are_counted() -> None:
     writer, written = PdfWriter(clone_from=io.BytesIO(build_pdf("A page with text", ""))), io.BytesIO()
-    add_image_page(writer)
-    add_image_page(writer)
+    for content in (b"q 612 0 0 792 0 0 cm /Scan Do Q", b"/Scan Do", b"q Q"):
+        add_image_page(writer, content)
     writer.write(written)
 
     text, _, warnings = convert_pdf(written.getvalue())
 
     assert text == "A page with text"
-    assert warnings == ("2 of the PDF's pages are images, whose text is not read",)
+    assert warnings == ("on 2 of the PDF's pages there are images and no text: text in images is not read",)
+
+
+def test_broken_image_does_not_cost_text() -> None:
+    writer, written = PdfWriter(clone_from=io.BytesIO(build_pdf("A page with text"))), io.BytesIO()
+    add_image_page(writer, b"/CS /Foo /CS /Foo BI /W 1 /H 1 ")
+    writer.write(written)
+
+    assert convert_pdf(written.getvalue())[0] == "A page with text"
 
 
 @pytest.mark.extended

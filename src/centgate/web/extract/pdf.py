@@ -23,6 +23,21 @@ MAX_SECONDS = 3.0
 """Seconds of processor time after which no further page is started."""
 _HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 _SPACES = re.compile(r"[ \t\xa0]+")
+_READ_ERRORS = (
+    PyPdfError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    OSError,
+    NotImplementedError,
+    AssertionError,
+)
+"""Errors that pypdf raises for a broken file."""
+_DRAWING = re.compile(rb"\b(?:Do|BI)\b")
+"""Operators that draw an image (ISO 32000-1, 8.8 and 8.9.7)."""
 
 
 def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
@@ -37,18 +52,7 @@ def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
         metadata = _read_metadata(reader)
     except FileNotDecryptedError:
         raise Unreadable("the PDF is locked with a password") from None
-    except (
-        PyPdfError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-        OSError,
-        NotImplementedError,
-        AssertionError,
-    ) as error:  # a broken file makes pypdf raise many kinds of errors
+    except _READ_ERRORS as error:
         raise Unreadable("the PDF is broken") from error
     text = normalize_markdown("\n\n".join(page for page in pages if page))
     if not text.strip():
@@ -57,7 +61,9 @@ def convert_pdf(body: bytes) -> tuple[str, DocumentMetadata, tuple[str, ...]]:
     if len(pages) < count:
         warnings.append(f"only the first {len(pages)} of the PDF's {count:,} pages were read")
     if scanned := sum(page is None for page in pages):
-        warnings.append(f"{scanned} of the PDF's pages are images, whose text is not read")
+        warnings.append(
+            f"on {scanned} of the PDF's pages there are images and no text: text in images is not read"
+        )
     return text, metadata, tuple(warnings)
 
 
@@ -80,10 +86,13 @@ def _extract_page_text(reader: PdfReader, number: int) -> str:
 
 
 def _has_image(reader: PdfReader, number: int) -> bool:
-    """True if a page shows an image. It is not decoded."""
+    """True if a page draws an image. It is not decoded."""
     try:
-        return bool(reader.pages[number].images.keys())
-    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        page = reader.pages[number]
+        contents = page.get_contents()
+        # an empty page can have the images of all the others among its resources
+        return contents is not None and bool(_DRAWING.search(contents.get_data()) and page.images.keys())
+    except _READ_ERRORS:
         return False  # a broken image does not cost the text of other pages
 
 
