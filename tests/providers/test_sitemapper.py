@@ -241,7 +241,6 @@ async def test_html_at_guessed_path_is_ignored(site: SmallSite, map_site: Map) -
     assert found.warnings == []
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("coding", ["plain", "gzip"])
 async def test_beginning_of_damaged_sitemap_is_reported(coding: str, site: SmallSite, map_site: Map) -> None:
     sitemap = render_sitemap(f"{site.url}/a", f"{site.url}/b").encode()
@@ -264,6 +263,17 @@ async def test_complete_sitemap_with_lone_ampersand_is_no_part(site: SmallSite, 
     assert found.warnings == []
 
 
+async def test_beginning_of_requested_sitemap_is_reported(site: SmallSite, map_site: Map) -> None:
+    site.respond("/products.xml", render_sitemap(f"{site.url}/a", f"{site.url}/b")[:-9], XML)
+
+    found = await map_site(site, "/products.xml")
+
+    assert any(
+        f"beginning of the sitemap {site.url}/products.xml was read" in each for each in found.warnings
+    )
+
+
+@pytest.mark.extended
 async def test_silent_sitemaps_do_not_cost_the_page(site: SmallSite, map_site: Map) -> None:
     site.set_robots("Sitemap: /never.xml", "Sitemap: /good.xml")
     site.silent_paths.add("/never.xml")

@@ -272,8 +272,8 @@ class SiteMapper(Provider):
             self.trace.add_warning("the page has no links of its own; links created by scripts are missing")
         if sitemaps.failures:
             self.trace.add_warning(_describe_failures(sitemaps.failures))
-        if sitemaps.cut:
-            self.trace.add_warning(_describe_cut(sitemaps.cut))
+        if cut := _list_cut(page, sitemaps):
+            self.trace.add_warning(_describe_cut(cut))
         if sitemaps.timed_out:
             self.trace.add_warning(_OUT_OF_TIME)
         if sitemaps.is_incomplete:
@@ -289,6 +289,12 @@ def _describe_failures(failures: Mapping[str, FetchFailed]) -> str:
     first, failure = next(iter(failures.items()))
     others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     return f"the sitemap {clean_line(first, 200)}{others} was not read: {failure.message}"
+
+
+def _list_cut(page: _StartPage | FetchFailed, sitemaps: SitemapFetcher) -> list[str]:
+    """Return the sitemaps of which only the beginning was read; the requested page can be one."""
+    own = [page.url] if isinstance(page, _StartPage) and page.part and page.part.is_cut else []
+    return list(dict.fromkeys([*own, *sitemaps.cut]))
 
 
 def _describe_cut(urls: Sequence[str]) -> str:
@@ -313,8 +319,8 @@ def _list_unread(
     if sitemaps.timed_out:
         unread.append(("timeout", _OUT_OF_TIME))
     unread.extend((each.reason, _describe_failures({url: each})) for url, each in sitemaps.failures.items())
-    if sitemaps.cut:
-        unread.append(("too_large", _describe_cut(sitemaps.cut)))
+    if cut := _list_cut(page, sitemaps):
+        unread.append(("too_large", _describe_cut(cut)))
     if sitemaps.is_incomplete:
         unread.append(("too_large", _MORE_SITEMAPS))
     if ranked.left_out:

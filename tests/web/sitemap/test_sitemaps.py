@@ -207,6 +207,14 @@ def test_gzip_bomb_is_cut_off() -> None:
     assert list_pages(bomb) == []
 
 
+@pytest.mark.parametrize("ending", [b"\r\n", b"<!-- cached -->"])
+def test_whole_file_before_odd_ending_is_not_cut(ending: bytes) -> None:
+    found = parse_sitemap(gzip.compress(render_sitemap(A, B).encode()) + ending, URL)
+
+    assert found
+    assert (len(found.pages), found.is_cut) == (2, False)
+
+
 def test_too_long_urls_are_skipped() -> None:
     assert list_pages(render_sitemap(A, f"{A}/{'x' * 2048}", B)) == [A, B]
     assert list_pages(f"{A}\n{A}/{'x' * 2048}\n{B}") == [A, B]

@@ -33,7 +33,7 @@ MAX_TITLE_LENGTH = 1000
 MAX_SUMMARY_LENGTH = 4000
 _LONE_AMPERSAND = re.compile(rb"&(?!#?\w{1,30};)")
 _TAG = re.compile(r"<[^<>]*>")
-_END_TAG = re.compile(rb"</(?:\w+:)?(?:urlset|sitemapindex|rss|RDF|feed)\s*>")
+_END_TAG = re.compile(rb"</(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)\s*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,9 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
     if not body.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):
         sitemap = _parse_text(body)
     else:
+        # a file can be whole though what follows it, or its checksum, is damaged
         root, is_complete = _parse_xml(body)
-        is_cut = is_cut or not is_complete
+        is_cut = not is_complete
         sitemap = None if root is None else _read_root(root, url)
     return replace(sitemap, is_cut=is_cut) if sitemap else None
 
