@@ -339,6 +339,15 @@ def test_pages_of_one_title_are_all_kept() -> None:
     ]
 
 
+def test_numbered_path_of_page_is_no_other_title() -> None:
+    titles = ["Overview", "Overview", "Overview 2", "Overview 2", "Overview"]
+    pages = [SitePage(f"https://quill.example/{n}", f"# {each}\n\n{n}\n") for n, each in enumerate(titles)]
+
+    paths = [each.path for each in split_site(pages)]
+
+    assert len(set(paths)) == len(titles)
+
+
 def test_part_without_url_has_url_of_its_site() -> None:
     url = "https://quill.example/llms-full.txt"
 

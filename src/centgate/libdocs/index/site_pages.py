@@ -229,11 +229,19 @@ def split_site(pages: Iterable[SitePage]) -> list[PackageDocument]:
         url = _find_source(text, page_url)
         path = f"{SITE_FOLDER}{_page_path(url if url != page_url else None, title, page_url)}"
         if document_kind(f"{path}.md", "npm") and text.strip() and text not in documents:
-            numbers[path] += 1
-            # many pages of a site can have one title, such as "Overview"
-            numbered = path if numbers[path] == 1 else f"{path}-{numbers[path]}"
+            numbered = _number_path(path, numbers)
             documents[text] = PackageDocument(f"{numbered}.md", text, "markdown", url)
     return list(documents.values())
+
+
+def _number_path(path: str, numbers: Counter[str]) -> str:
+    """Return a path that no other page has: many pages of a site can have one title, such as "Overview"."""
+    numbered = path
+    while numbers[numbered]:
+        numbers[path] += 1
+        numbered = f"{path}-{numbers[path]}"
+    numbers[numbered] += 1
+    return numbered
 
 
 def _iter_titled(text: str) -> Iterator[tuple[str | None, str]]:
