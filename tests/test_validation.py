@@ -282,6 +282,29 @@ def test_compressed_body_is_refused_by_its_coding(served_api: httpx.Client) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"", "the body is missing"),
+        (b"[]", "the body must be a JSON object"),
+        (b'{"a":1,"a":2}', "key 'a' appears twice"),
+        (b"{", "the body is not valid JSON"),
+        (b"\x1f\x8b" * MAX_BODY_BYTES, f"the body is larger than {MAX_BODY_BYTES} bytes"),
+    ],
+    ids=["none", "a list", "a key twice", "half an object", "too large"],
+)
+def test_body_that_names_a_compression_keeps_its_own_problem(
+    served_api: httpx.Client, payments: dict[str, str], body: bytes, problem: str
+) -> None:
+    service = SERVICES[0]
+    payment = {"PAYMENT-SIGNATURE": payments[service.slug]}
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", **payment}
+
+    response = served_api.post(service.path, content=body, headers=headers)
+
+    assert [problem in issue["message"] for issue in list_issues(response)] == [True]
+
+
 def test_plain_body_with_mistaken_coding_is_accepted(served_api: httpx.Client) -> None:
     service = SERVICES[0]
     headers = {"Content-Type": "application/json", "Content-Encoding": "utf-8"}

@@ -64,16 +64,25 @@ def parse_request(service: Service[R, Any], body: RequestBody, context: dict[str
 
 
 def _parse_uncompressed(body: RequestBody) -> dict[str, Any]:
-    """Parse the object in a body; one that cannot be read is refused for its compression, if it has one."""
+    """Parse the object in a body; one that is no text is refused for its compression, if it names one."""
     try:
         return parse_json_object(body.content)
     except InvalidRequest:
         # not before: some clients name a compression, or a charset, of a body that is plain JSON
-        if (coding := body.content_encoding.strip().lower()) in _COMPRESSIONS:
+        coding = body.content_encoding.strip().lower()
+        if coding in _COMPRESSIONS and len(body.content) <= MAX_BODY_BYTES and not _is_text(body.content):
             raise _body_error(
                 f"the body is compressed (Content-Encoding: {coding}); send it without compression"
             ) from None
         raise
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_probe(body: bytes) -> bool:
