@@ -617,6 +617,21 @@ def test_refused_value_is_repeated(monkeypatch: Environment, name: str, value: s
     assert [describe_problem(error) for error in refusal.value.errors()] == [f"CENTGATE_{name}: {message}"]
 
 
+@pytest.mark.parametrize(
+    "secret", ["0x" + "5e" * 32, "postgresql://centgate:5e5e@db/journal", "https://node.example/v2/5e5e"]
+)
+def test_value_that_may_be_secret_is_not_repeated(monkeypatch: Environment, secret: str) -> None:
+    for name in ("PORT", "FACILITATOR_TIMEOUT", "MPP_ENABLED", "LOG_LEVEL"):
+        monkeypatch.setenv(f"CENTGATE_{name}", secret)
+
+    with pytest.raises(ValidationError) as refusal:
+        Settings()
+
+    messages = [describe_problem(error) for error in refusal.value.errors()]
+    assert len(messages) == 4
+    assert not any("5e5e" in message for message in messages)
+
+
 @pytest.mark.parametrize("host", ["not an address", "999.1.1.1"])
 def test_invalid_host_names_its_setting(host: str) -> None:
     with pytest.raises(ValueError, match=f"CENTGATE_HOST: '{host}' is neither an address nor a host name"):

@@ -20,14 +20,24 @@ _MESSAGES: Mapping[str, str] = {
 }
 """Messages by pydantic's error types, which call the value an input and do not repeat it."""
 
+_MAX_LENGTH = 40
+"""Characters of a value that is repeated; a private key has more."""
+
 
 def describe_value(error: ErrorDetails) -> str:
-    """Describe an invalid value, without the name of its setting. Secrets have none of these types."""
+    """Describe an invalid value, without the name of its setting."""
     message = _MESSAGES.get(error["type"])
     if message is None:
         return error["msg"].removeprefix("Value error, ")
     limits = {name: _shorten(limit) for name, limit in error.get("ctx", {}).items()}
-    return message.format_map({"value": repr(error["input"]), **limits})
+    return message.format_map({"value": _repeat_value(error["input"]), **limits})
+
+
+def _repeat_value(value: object) -> str:
+    """Return a value as it was written, unless it may be a secret that was meant for another setting."""
+    text = str(value)
+    is_shown = len(text) <= _MAX_LENGTH and "://" not in text and "@" not in text
+    return repr(value) if is_shown else "the value that is set"
 
 
 def _shorten(limit: object) -> object:
