@@ -109,17 +109,22 @@ def is_command(words: list[str]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+def operator_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the documentation indexes of the operator who runs the demonstration."""
+    return tmp_path_factory.mktemp("operator")
+
+
+@pytest.fixture(scope="module")
+def demonstration(operator_folder: Path) -> Generator[str]:
     """The page of a demonstration with a package registry on loopback."""
     with run_package_registry() as registry:
         registry.publish_python(
             "httpx", "0.28.1", {"README.md": "# httpx\n\n## Set a timeout\n\n```python\nTimeout(5)\n```\n"}
         )
-        folder = tmp_path_factory.mktemp("demonstration")
         settings = {
             "CENTGATE_PACKAGEDOCS_PYPI_URL": registry.url,
             "CENTGATE_PACKAGEDOCS_NPM_URL": registry.url,
-            "CENTGATE_PACKAGEDOCS_FOLDER": str(folder),
+            "CENTGATE_PACKAGEDOCS_FOLDER": str(operator_folder),
         }
         yield demo_docs.render_page({**os.environ, **settings})
 
@@ -159,6 +164,12 @@ def test_demonstration_is_current(demonstration: str) -> None:
     page = read_page(demo_docs.PAGE)
 
     assert demo_docs.remove_package_index_step(page) == demo_docs.remove_package_index_step(demonstration)
+
+
+@pytest.mark.extended
+def test_demonstration_leaves_indexes_of_operator_alone(demonstration: str, operator_folder: Path) -> None:
+    assert "7. Read a library's documentation" in demonstration
+    assert not list(operator_folder.iterdir())
 
 
 def test_ports_of_demonstration_are_numbered_in_order() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 from rich.console import Console
@@ -22,7 +24,9 @@ def run_demo(settings: Settings) -> None:
     console.rule("[bold]Centgate: facts for agents at one cent a call")
     with ExitStack() as stack:
         site = stack.enter_context(serve_site())
-        development_chain = stack.enter_context(open_dev_environment(_with_demo_settings(settings, site)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="centgate-demo-")))
+        own = _with_demo_settings(settings, site, folder)
+        development_chain = stack.enter_context(open_dev_environment(own))
         url = stack.enter_context(server.run_in_thread(development_chain.settings))
         http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
         console.print(
@@ -41,13 +45,15 @@ def run_demo(settings: Settings) -> None:
     console.print(f"\n[bold green]Done.[/] {paid_count} answers for {paid_count} cents, and one free replay.")
 
 
-def _with_demo_settings(settings: Settings, site: str) -> Settings:
-    """Return settings that allow fetching the demo's own site and the prices that the demo tells."""
+def _with_demo_settings(settings: Settings, site: str, folder: Path) -> Settings:
+    """Return settings with the demo's own site, prices and indexes; the operator's are not used."""
     address = site.removeprefix("http://")
     allowed = (*settings.fetch_allowed, address)
     return settings.model_copy(
         update={
             "fetch_allowed": allowed,
+            "packagedocs_folder": folder / "docs",
+            "siteindex_folder": folder / "index",
             "phishing_list_url": ("off",),
             "price": DEFAULT_PRICE,
             "service_prices": {},
