@@ -168,6 +168,17 @@ def test_key_in_place_of_path_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -
     assert key not in f"{of_file.value} {of_settings.value}"
 
 
+def test_refused_cap_does_not_repeat_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "0x" + "12" * 32
+    monkeypatch.setenv("CENTGATE_WALLET_KEY", key)
+    monkeypatch.setenv("CENTGATE_CAP_TOTALS", "0.05")
+
+    with pytest.raises(ValidationError, match="CENTGATE_CAP_TOTALS is not a cap") as refusal:
+        BuyerSettings()
+
+    assert key not in f"{refusal.value} {refusal.value.errors()} {refusal.value.json()}"
+
+
 def test_missing_file_is_reported_with_advice(tmp_path: Path) -> None:
     with pytest.raises(WalletUnreadable, match="centgate wallet new"):
         Wallet.from_file(tmp_path / "none")

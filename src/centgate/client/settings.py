@@ -9,7 +9,8 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_data_path
-from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
@@ -145,14 +146,17 @@ class BuyerSettings(BaseSettings):
 
     @model_validator(mode="after")
     def _refuse_unknown_caps(self) -> Self:
-        """Raise ValueError for a variable that names no cap: the wallet would spend up to the defaults."""
+        """Refuse a variable that names no cap: the wallet would spend up to the defaults."""
         fields = type(self).model_fields
         caps = [
             name for name in (f"CENTGATE_{field.upper()}" for field in fields) if name.startswith(_CAP_PREFIX)
         ]
         for name, value in os.environ.items():
             if value and name.upper().startswith(_CAP_PREFIX) and name.upper() not in caps:
-                raise ValueError(f"{name} is not a cap: the caps are {', '.join(caps)}")
+                problem = ValueError(f"{name} is not a cap: the caps are {', '.join(caps)}")
+                # a ValueError would have all settings as its input, the wallet's key among them
+                details = InitErrorDetails(type="value_error", ctx={"error": problem}, input=name)
+                raise ValidationError.from_exception_data(type(self).__name__, [details])
         return self
 
     @property
