@@ -899,6 +899,19 @@ async def test_short_version_is_newest_release_of_it(registry: PackageRegistry, 
     assert "version 2.x is read as 2.1.0, the newest release of it" in warnings
 
 
+async def test_release_of_two_numbers_is_read_itself(registry: PackageRegistry, open_docs: Open) -> None:
+    old = registry.publish_python("quill", "5.2", build_readme("Only goose feathers."))
+    body = registry.publish_python("quill", "5.2.1", QUILL)
+    body["releases"]["5.2"] = old["urls"]
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with open_docs() as packagedocs:
+        (exact, *_) = await packagedocs.query_docs("/pypi/quill@5.2", None, 1000)
+        (short, *_) = await packagedocs.query_docs("/pypi/quill@5", None, 1000)
+
+    assert (exact.version, short.version) == ("5.2", "5.2.1")
+
+
 async def test_unreleased_version_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)
 

@@ -370,7 +370,10 @@ class PackageDocs(Provider):
         if library.version in (None, newest.version):
             return newest
         is_of_newest = find_newest_of(library.version, [newest.version]) is not None
-        package = newest if is_of_newest else await self._registries.fetch_release(newest, library.version)
+        package = newest if is_of_newest else None
+        # PyPI alone has releases of one or two numbers, and such a release is meant itself
+        if package is None or newest.registry == "pypi":
+            package = await self._registries.fetch_release(newest, library.version) or package
         if package is None:
             raise self.no_data(
                 f"no version {library.version} of {newest.id}: the newest is {newest.version}, which is the "

@@ -50,6 +50,17 @@ async def test_newest_stable_release_is_found(registry: PackageRegistry, proxy: 
     )
 
 
+async def test_short_version_of_incompatible_release_is_found(
+    registry: PackageRegistry, proxy: GoRegistry
+) -> None:
+    for version in ("v1.4.0", "v24.0.2+incompatible", "v24.0.9+incompatible"):
+        registry.publish_go(MODULE, version, FILES)
+
+    found = [await proxy.fetch_release(MODULE, version) for version in ("v24", "24.0.2")]
+
+    assert [each and each.version for each in found] == ["v24.0.9+incompatible", "v24.0.2+incompatible"]
+
+
 async def test_retracted_releases_are_not_newest(registry: PackageRegistry, proxy: GoRegistry) -> None:
     registry.publish_go(MODULE, "v1.0.0", FILES)
     registry.publish_go(MODULE, "v1.1.0", FILES)

@@ -398,6 +398,31 @@ def test_short_version_stands_for_newest_release(version: str, meant: str | None
     assert find_newest_of(version, usable) == meant
 
 
+@pytest.mark.parametrize(
+    ("version", "meant"),
+    [
+        *(("24", "v24.0.9+incompatible"), ("v24.0.2", "v24.0.2+incompatible"), ("0.17", "0.17.1+1.8.1")),
+        *(("0.17.0", "0.17.0+1.7.2"), ("0.17.0+1.7.1", None)),
+    ],
+)
+def test_build_metadata_is_no_part_of_version(version: str, meant: str | None) -> None:
+    published = ["v24.0.9+incompatible", "v24.0.2+incompatible", "0.17.1+1.8.1", "0.17.0+1.7.2"]
+
+    assert find_version(version, dict.fromkeys(published), published) == meant
+
+
+async def test_crate_with_build_metadata_has_newest_release(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    for version in ("0.9.0", "0.17.0+1.8.1"):
+        registry.publish_rust("quill", version, README)
+
+    newest = await CratesRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert newest
+    assert newest.version == "0.17.0+1.8.1"
+
+
 async def test_short_version_of_npm_is_newest_release_of_it(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:

@@ -22,6 +22,7 @@ from centgate.libdocs.registry.parsing import (
     parse_version,
     quote_version,
     stable_version_key,
+    without_build,
 )
 from centgate.sanitize import clean_line
 from centgate.upstream import Upstream, UpstreamResponse, join_url
@@ -100,5 +101,5 @@ class CratesRegistry:
 
 def _find_newest(releases: Iterable[str], usable: Sequence[str]) -> str | None:
     """Return the newest stable version that is not yanked; else the first listed, which is the newest."""
-    stable = {key: number for number in usable if (key := stable_version_key(number))}
+    stable = {key: number for number in usable if (key := stable_version_key(without_build(number)))}
     return stable[max(stable)] if stable else next(iter([*usable, *releases]), None)

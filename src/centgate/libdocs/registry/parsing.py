@@ -106,7 +106,7 @@ def find_newest_of(version: str, usable: Iterable[str]) -> str | None:
     numbers = parse_short_version(version)
     if numbers is None:
         return None
-    stable = {key: each for each in usable if (key := stable_version_key(each))}
+    stable = {key: each for each in usable if (key := stable_version_key(without_build(each)))}
     return stable.get(max((key for key in stable if key[: len(numbers)] == numbers), default=()))
 
 
@@ -114,12 +114,15 @@ def find_version(requested: str, published: Mapping[str, Any], usable: Iterable[
     """Return the published version that is meant.
 
     `v1.0` may be the release `1.0.0`, and the newest of `usable` that begins so comes before it.
+    `2.1.0` may be the release `2.1.0+incompatible`.
     """
     if requested in published:
         return requested
     if newest := find_newest_of(requested, usable):
         return newest
-    return next((number for number in published if is_same_version(number, requested)), None)
+    same = (number for number in published if is_same_version(number, requested))
+    built = (number for number in published if is_same_version(without_build(number), requested))
+    return next(same, None) or next(built, None)
 
 
 def is_same_version(a: str, b: str) -> bool:
@@ -196,6 +199,11 @@ def quote_version(version: str) -> str:
 
 def _normalize_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.lower())
+
+
+def without_build(version: str) -> str:
+    """Return a version without what follows its `+`, which does not count in order (semver.org, 10)."""
+    return version.partition("+")[0]
 
 
 def _normalize_version(version: str) -> str:
