@@ -438,6 +438,22 @@ async def test_short_version_of_npm_is_newest_release_of_it(
     assert [each and each.version for each in found] == ["4.17.2", "4.9.0", None]
 
 
+async def test_short_version_of_npm_is_no_deprecated_release(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    for version in ("3.9.0", "4.9.0", "4.9.1", "5.0.0"):
+        registry.publish_javascript("quill", version, README)
+    body = json.loads(registry.bodies["/quill"])
+    withdrawn = {"deprecated": "published by mistake"}
+    body["versions"] = {"3.9.0": withdrawn, "4.9.0": {"deprecated": ""}, "4.9.1": withdrawn, "5.0.0": {}}
+    registry.bodies["/quill"] = json.dumps(body).encode()
+    npm = NpmRegistry(upstream, registry.url)
+
+    found = [await npm.fetch_release("quill", version) for version in ("4", "4.9.1", "3")]
+
+    assert [each and each.version for each in found] == ["4.9.0", "4.9.1", "3.9.0"]
+
+
 @pytest.mark.parametrize(
     ("name", "first"),
     [

@@ -115,13 +115,23 @@ class NpmRegistry:
             return None
 
     async def _fetch_latest_of(self, name: str, numbers: tuple[int, ...]) -> Package | None:
-        """Return the newest release whose version begins with these numbers, without pre-releases."""
+        """Return the newest release whose version begins with these numbers, without pre-releases.
+
+        A deprecated one is returned only without any other, as npm installs it.
+        """
         reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None
         versions = decode_reply(reply, _Versions).versions
-        keys = [tuple(map(int, each.split("."))) for each in versions if _RELEASE_VERSION.fullmatch(each)]
-        newest = max((key for key in keys if key[: len(numbers)] == numbers), default=None)
+        raw_releases = {
+            tuple(map(int, each.split("."))): raw
+            for each, raw in versions.items()
+            if _RELEASE_VERSION.fullmatch(each)
+        }
+        found = sorted((key for key in raw_releases if key[: len(numbers)] == numbers), reverse=True)
+        newest = next(
+            (key for key in found if not _is_deprecated(raw_releases[key])), found[0] if found else None
+        )
         return await self.fetch_release(name, ".".join(map(str, newest))) if newest else None
 
     def _package_url(self, name: str, suffix: str = "") -> str:
@@ -194,6 +204,10 @@ def _parse_deprecation(value: Any) -> str | None:
     if isinstance(value, str) and value:
         return clean_line(value, 200)
     return "deprecated" if value is True else None
+
+
+def _is_deprecated(release: msgspec.Raw) -> bool:
+    return _parse_deprecation(get_path(msgspec.json.decode(release), "deprecated")) is not None
 
 
 def _has_types(body: Any) -> bool:
