@@ -428,7 +428,7 @@ class PackageDocs(Provider):
                 f"had a broken index of {title.name}, which will be rebuilt"
             ) from error
         if package and about.items() >= CUT_SITE.items():
-            self._indexer.reread_site(package)
+            self._indexer.reread_site(package, about)
         if incomplete := about.get("incomplete"):
             self.trace.add_warning(f"the documentation of {title.name} is incomplete: {incomplete}")
         if not snippets:

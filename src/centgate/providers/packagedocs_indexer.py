@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,7 +47,10 @@ REREAD_PAUSE = 86_400
 """Seconds until a site that could not be read whole is read again."""
 CUT_SITE = {"site": "cut"}
 """Metadata of an index whose site was not read whole."""
-SILENT_SITE = "its website did not answer in time"
+SITE_PAGES, REPOSITORY = "site_pages", "repository"
+"""Metadata of such an index: the number of its pages, and a mark if it has a repository."""
+SILENT_SITE = "its website could not be read"
+LOST_REPOSITORY = "its repository could not be read this time"
 UNREADABLE_ARCHIVES = f"it has no archive of a known form that is at most {MAX_ARCHIVE_BYTES >> 20} MB"
 
 
@@ -111,27 +115,30 @@ class PackageIndexer:
             return False
         return True
 
-    def reread_site(self, package: Package) -> None:
+    def reread_site(self, package: Package, previous: Mapping[str, str]) -> None:
         """Build an index again in the background whose site was not read whole, at most once a day.
 
-        Not while many libraries are read, since buyers wait for those.
+        `previous` are its metadata. Not while many libraries are read, since buyers wait for those, and not
+        of an older release, which the site describes no more.
         """
         key = index_key(package)
-        if key in self._rereads or self.store.is_busy:
+        if key in self._rereads or self.store.is_busy or not self._registries.is_newest(package):
             return
         self._rereads[key] = True
-        self.store.start_build(key, partial(self._build_index, package, site_seconds=LATER_SITE_SECONDS))
+        self.store.start_build(key, partial(self._build_index, package, previous=previous))
 
-    async def _build_index(self, package: Package, file: Path, site_seconds: float | None = None) -> None:
+    async def _build_index(
+        self, package: Package, file: Path, previous: Mapping[str, str] | None = None
+    ) -> None:
         """Write the index of a release to a file; a release without documentation is remembered.
 
-        With `site_seconds` it replaces an index, and fails if the site does not answer this time.
+        With the metadata of a previous index it replaces that one, and fails if it would have less than it.
         """
         info, key = self._provider.info, index_key(package)
         try:
             async with asyncio.timeout(INDEX_SECONDS), open_task_group() as group:
-                site = group.create_task(self._read_site(package, site_seconds))
-                repository = group.create_task(self._fetch_repository(package))
+                site = group.create_task(self._read_site(package, previous))
+                repository = group.create_task(self._fetch_repository(package, previous))
                 await self._index_archives(package, file, site, repository)
         except NoData as no_data:
             self._refusals[key] = no_data
@@ -145,10 +152,10 @@ class PackageIndexer:
             message = f"{info.label} could not read {package.id} in {INDEX_SECONDS} s"
             raise ProviderTimeout(info.name, message) from None
 
-    async def _read_site(self, package: Package, seconds: float | None) -> SiteText:
+    async def _read_site(self, package: Package, previous: Mapping[str, str] | None) -> SiteText:
         """Return the pages of a library's site, which describes its newest release; none for others.
 
-        Raises ProviderError if `seconds` are given and the site does not answer.
+        Raises ProviderError if the previous index has as many pages.
         """
         if not self._settings.packagedocs_sites or not self._resources:
             return SiteText()
@@ -156,16 +163,28 @@ class PackageIndexer:
             return SiteText()
         pages = SitePages(self._settings, self._resources)
         reader = SiteReader(self._resources.fetcher, self._resources.robots, pages)
-        site = await reader.read_sites(package.sites, seconds)
-        if seconds is not None and site.is_cut and not site.pages:
+        site = await reader.read_sites(package.sites, None if previous is None else LATER_SITE_SECONDS)
+        if previous is not None and not _adds_pages(site, previous) and self._has_index(package):
             raise self._unreadable(package, SILENT_SITE)
         return site
 
-    async def _fetch_repository(self, package: Package) -> RepositoryArchive | None:
-        """Return the archive of a release's repository, if the operator lets repositories be read."""
+    async def _fetch_repository(
+        self, package: Package, previous: Mapping[str, str] | None
+    ) -> RepositoryArchive | None:
+        """Return the archive of a release's repository, if the operator lets repositories be read.
+
+        Raises ProviderError if the previous index has it and it cannot be read this time.
+        """
         if not self._github_url or not self._resources:
             return None
-        return await RepositoryReader(self._resources.fetcher, self._github_url).fetch(package)
+        repository = await RepositoryReader(self._resources.fetcher, self._github_url).fetch(package)
+        if repository is None and REPOSITORY in (previous or {}) and self._has_index(package):
+            raise self._unreadable(package, LOST_REPOSITORY)
+        return repository
+
+    def _has_index(self, package: Package) -> bool:
+        """True unless the index was deleted meanwhile: then buyers wait for what can be read."""
+        return self.store.find(index_key(package)) is not None
 
     async def _index_archives(
         self,
@@ -189,6 +208,7 @@ class PackageIndexer:
                     store_repository(await repository, file) as repository_files,
                 ):
                     metadata = origin | _describe_gaps(await site, unreadable=unreadable)
+                    metadata |= {REPOSITORY: "read"} if repository_files else {}
                     outcome = await self._resources.index_builder.run_task(
                         BUILD_SECONDS,
                         build_index,
@@ -213,7 +233,15 @@ class PackageIndexer:
 
 def _describe_gaps(site: SiteText, *, unreadable: bool) -> dict[str, str]:
     """Return the metadata of an index that say what it lacks."""
-    gaps = CUT_SITE if site.is_cut else {}
+    gaps = {**CUT_SITE, SITE_PAGES: f"{len(site.pages)}"} if site.is_cut else {}
     if unreadable:
         return {**gaps, "incomplete": UNREADABLE_ARCHIVES}
-    return {**gaps, "incomplete": SILENT_SITE} if site.is_cut and not site.pages else dict(gaps)
+    return {**gaps, "incomplete": SILENT_SITE} if site.is_cut and not site.pages else gaps
+
+
+def _adds_pages(site: SiteText, previous: Mapping[str, str]) -> bool:
+    """True if a site was read further than for the previous index, or whole."""
+    known = int(previous.get(SITE_PAGES, "0"))
+    if site.is_cut:
+        return len(site.pages) > known
+    return bool(site.pages) or not known

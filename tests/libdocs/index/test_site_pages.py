@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
-from package_registry import PackageRegistry, run_package_registry
+from package_registry import PackageRegistry, make_tar, run_package_registry
 from small_site import SmallSite, serve_small_site
 
 from centgate.libdocs.index import site_pages
@@ -25,6 +25,7 @@ from centgate.libdocs.index.site_pages import (
 )
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.registry.parsing import find_sites
+from centgate.providers import packagedocs_indexer
 from centgate.providers.packagedocs import PackageDocs
 from centgate.resources import open_resources
 from centgate.settings import ProviderSettings
@@ -251,7 +252,7 @@ async def test_site_that_did_not_answer_is_read_again(
         warnings = packagedocs.trace.warnings
 
     assert {each.origin for each in first} == {"package"}
-    assert "the documentation of quill is incomplete: its website did not answer in time" in warnings
+    assert "the documentation of quill is incomplete: its website could not be read" in warnings
     assert site.requested_paths.count("/docs/llms-full.txt") == 2
 
 
@@ -271,6 +272,94 @@ async def test_index_is_kept_while_site_does_not_answer(
             await asyncio.sleep(0.05)
 
     assert site.requested_paths.count("/docs/llms-full.txt") == 2
+
+
+async def test_index_is_not_replaced_by_one_with_less(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_package(registry, site)
+    for module, name in ((site_pages, "SITE_SECONDS"), (packagedocs_indexer, "LATER_SITE_SECONDS")):
+        monkeypatch.setattr(module, name, 0.5)
+    names = ("dip", "fill", "wipe")
+    site.respond("/docs/llms.txt", "".join(f"- [Page]({site.url}/docs/{each}.md)\n" for each in names), TEXT)
+    for each in names:
+        site.respond(f"/docs/{each}.md", GUIDE.replace("dip", each).replace("Dip", each), TEXT)
+    site.silent_paths.add("/docs/wipe.md")
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        first = await packagedocs.query_docs("/pypi/quill", "fill a pen", 2_000)
+        site.silent_paths.add("/docs/fill.md")
+        assert await packagedocs.query_docs("/pypi/quill", "fill a pen", 2_000) == first
+        for _ in range(40):
+            assert await packagedocs.query_docs("/pypi/quill", "fill a pen", 2_000) == first
+            await asyncio.sleep(0.05)
+
+    assert site.requested_paths.count("/docs/fill.md") == 2
+    assert "website" in {each.origin for each in first}
+
+
+async def test_index_is_not_replaced_by_one_without_repository(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = {"Documentation": f"{site.url}/docs/", "Source": "https://github.com/ink/quill"}
+    registry.publish_python("quill", "1.4.0", README, project_urls=links)
+    archive = make_tar({"quill-1.4.0/docs/dip.md": GUIDE})
+    tag = "/ink/quill/archive/refs/tags/v1.4.0.tar.gz"
+    site.respond(tag, archive, "application/gzip")
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 0.5)
+    site.silent_paths.add("/docs/llms-full.txt")
+    packages = ProviderSettings(url=registry.url)
+    providers = {"packagedocs_pypi": packages, "packagedocs_github": ProviderSettings(url=site.url)}
+    async with open_docs(registry, tmp_path, (site.address,), providers=providers) as packagedocs:
+        first = await packagedocs.query_docs("/pypi/quill", "dip a pen", 2_000)
+        site.silent_paths.clear()
+        site.respond(tag, "busy", TEXT, status=503)
+        site.respond("/docs/llms-full.txt", GUIDE.replace("Dip", "Fill"), TEXT)
+        for _ in range(20):
+            assert await packagedocs.query_docs("/pypi/quill", "dip a pen", 2_000) == first
+            await asyncio.sleep(0.05)
+
+    assert "repository" in {each.origin for each in first}
+    assert site.requested_paths.count(tag) == 2
+
+
+async def test_index_deleted_while_site_is_read_again_is_built(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_package(registry, site)
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 0.5)
+    monkeypatch.setattr(packagedocs_indexer, "LATER_SITE_SECONDS", 1.0)
+    site.silent_paths |= {"/docs/llms-full.txt", "/docs/llms.txt"}
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        await packagedocs.query_docs("/pypi/quill", None, 2_000)
+        first = await packagedocs.query_docs("/pypi/quill", None, 2_000)
+        (index,) = (tmp_path / "docs").rglob("*.db")
+        index.unlink()
+        later = await packagedocs.query_docs("/pypi/quill", None, 2_000)
+
+    assert [each.text for each in later] == [each.text for each in first]
+    assert site.requested_paths.count("/docs/llms-full.txt") == 2
+
+
+async def test_site_is_not_read_again_for_older_release(
+    registry: PackageRegistry, site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_package(registry, site)
+    monkeypatch.setattr(site_pages, "SITE_SECONDS", 0.5)
+    site.silent_paths.add("/docs/wipe.md")
+    site.respond("/docs/llms.txt", f"[Dip]({site.url}/docs/dip.md) [Wipe]({site.url}/docs/wipe.md)", TEXT)
+    site.respond("/docs/dip.md", GUIDE, TEXT)
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        first = await packagedocs.query_docs("/pypi/quill", "dip a pen", 2_000)
+    older = json.loads(registry.bodies["/pypi/quill/json"])
+    body = registry.publish_python("quill", "2.0.0", README)
+    body["releases"] |= {"1.4.0": older["urls"]}
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+    async with open_docs(registry, tmp_path, (site.address,)) as packagedocs:
+        for _ in range(20):
+            assert await packagedocs.query_docs("/pypi/quill@1", "dip a pen", 2_000) == first
+            await asyncio.sleep(0.05)
+
+    assert "website" in {each.origin for each in first}
 
 
 @pytest.mark.extended
