@@ -192,6 +192,30 @@ def test_function_that_node_exports_by_name_is_found(export: str) -> None:
     assert [piece.title for piece in split_javascript(document)] == ["dip"]
 
 
+@pytest.mark.parametrize(
+    ("export", "shown"),
+    [
+        ("module.exports = {\n  dip, // fill is not for users\n};", {"dip": "function dip(pen)"}),
+        ("module.exports = { dip, /* fill, */ name: 'fill' };", {"dip": "function dip(pen)"}),
+        ("module.exports = { dip, all: [fill], wet: wrap(dip, fill, 1) };", {"dip": "function dip(pen)"}),
+        ("module.exports = { 'wet': dip };", {"wet": "function wet(pen)"}),
+        ("module.exports = { wet: dip };", {"wet": "function wet(pen)"}),
+        ("exports.wet = dip;\nexports.dip = dip;", {"dip": "function dip(pen)"}),
+        ("exports.wet = dip;\nexports.soak = dip;", {"wet": "function wet(pen)"}),
+        ("exports.default = dip;\nexports._fill = fill;", {"dip": "function dip(pen)"}),
+    ],
+)
+def test_functions_have_the_names_that_node_exports(export: str, shown: dict[str, str]) -> None:
+    document = javascript_document(
+        f"/** Dips a pen. */\nfunction dip(pen) {{ return pen; }}\n"
+        f"/** Fills a well. */\nfunction fill(well) {{ return well; }}\n\n{export}\n"
+    )
+
+    found = {piece.title: (piece.code or "").partition(" {")[0] for piece in split_javascript(document)}
+
+    assert found == shown
+
+
 def test_exports_without_semicolons_are_separated() -> None:
     document = javascript_document(
         """

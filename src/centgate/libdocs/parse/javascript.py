@@ -52,11 +52,16 @@ _EXPORT_LIST = re.compile(
     r"^export[ \t]{1,9}(?:default[ \t]{1,9}([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})", re.MULTILINE
 )
 _COMMONJS_EXPORT = re.compile(
-    r"^(?:exports[ \t]{0,9}=[ \t]{0,9})?(?:module\.)?exports(?:\.[\w$]{1,200})?[ \t]{0,9}=[ \t]{0,9}"
+    r"^(?:exports[ \t]{0,9}=[ \t]{0,9})?(?:module\.)?exports(?:\.([\w$]{1,200}))?[ \t]{0,9}=[ \t]{0,9}"
     r"(?:([\w$]{1,200})[ \t]*;?[ \t]*$|\{([^{}]{0,9000})\})",
     re.MULTILINE,
 )
 """Exports of declarations by the module systems of the language and of Node.js."""
+_NO_NAMES = re.compile(
+    r"/\*.*?(?:\*/|\Z)|//[^\n]*|(?:\"[^\"\n]*\"|'[^'\n]*')(?!\s*:)|\([^()]*\)|\[[^\[\]]*\]", re.DOTALL
+)
+"""Parts of an object whose names are not exported: comments, texts, arguments and arrays."""
+_EXPORTED_MEMBER = re.compile(r"\s*(?:[\"']?([\w$]{1,200})[\"']?\s*:\s*)?([\w$]{1,200})\s*")
 _METHOD = re.compile(r"[\"']?\??\s*(?:[<(]|:\s*(?:<|\([^()]*\)\s*=>))")
 _IMPORT_TYPE = re.compile(r"\bimport\((?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')\)\.(?=[A-Za-z_$])")
 """The file of a type, before its name."""
@@ -106,15 +111,29 @@ def _is_module(text: str) -> bool:
     return len(text) > MAX_EXAMPLE_LENGTH and "/**" in text and _EXPORT_LINE.search(text) is not None
 
 
-def _find_names(exports: re.Pattern[str], text: str) -> frozenset[str]:
+def _find_names(text: str) -> frozenset[str]:
     """Return the names that are exported separately from their declarations."""
     return frozenset(
-        name for exports_text in exports.findall(text) for name in _NAME.findall(" ".join(exports_text))
+        name for exports_text in _EXPORT_LIST.findall(text) for name in _NAME.findall(" ".join(exports_text))
     )
 
 
+def _find_shared(text: str) -> dict[str, str]:
+    """Return the names of declarations that Node's own form exports, with those that users import."""
+    shared: dict[str, str] = {}
+    for member, name, members in _COMMONJS_EXPORT.findall(text):
+        parts = _NO_NAMES.sub("()", members).split(",")
+        pairs = [each.groups("") for part in parts if (each := _EXPORTED_MEMBER.fullmatch(part))]
+        for exported, declared in [(member, name)] if name else pairs:
+            if exported in ("", "default", declared):
+                shared[declared] = declared
+            else:
+                shared.setdefault(declared, exported)
+    return shared
+
+
 def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Iterator[_Symbol]:
-    exports, shared = _find_names(_EXPORT_LIST, text), _find_names(_COMMONJS_EXPORT, text)
+    exports, shared = _find_names(text), _find_shared(text)
     for declaration in parse_declarations(text):
         if declaration.comment and is_private(declaration.comment):
             continue
@@ -123,10 +142,12 @@ def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Ite
             kind, name = re.sub(r"\W+", "", match["kind"]), match["name"]
             if ambient or _EXPORT.match(declaration.head) or name in exports:
                 yield from _declaration_symbols(declaration, kind, name)
-            elif declaration.comment and name in shared:
+            elif declaration.comment and _is_public(shared.get(name, "_")):
                 # in Node's own form each file exports something; those of folders are mostly for the package
                 factor = INTERNAL_FACTOR if "/" in document.path else 1.0
-                for symbol in _declaration_symbols(declaration, kind, name):
+                start, end = match.span("name")
+                head = f"{declaration.head[:start]}{shared[name]}{declaration.head[end:]}"
+                for symbol in _declaration_symbols(replace(declaration, head=head), kind, shared[name]):
                     yield replace(symbol, weight=symbol.weight * factor)
         elif not match and declaration.comment and (assignment := _ASSIGNMENT.match(declaration.head)):
             name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", assignment["name"])
