@@ -216,6 +216,14 @@ def test_functions_have_the_names_that_node_exports(export: str, shown: dict[str
     assert found == shown
 
 
+@pytest.mark.parametrize("path", ["_root.js", "lib/_pens/dip.js", "internal/dip.js"])
+def test_modules_for_own_package_are_left_out(path: str) -> None:
+    text = "/** Dips a pen. */\nfunction dip(pen) { return pen; }\nmodule.exports = dip;\n"
+
+    assert split_javascript(javascript_document(text))
+    assert split_javascript(javascript_document(text, path)) == []
+
+
 def test_exports_without_semicolons_are_separated() -> None:
     document = javascript_document(
         """

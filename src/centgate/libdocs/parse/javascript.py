@@ -61,6 +61,8 @@ _NO_NAMES = re.compile(
     r"/\*.*?(?:\*/|\Z)|//[^\n]*|(?:\"[^\"\n]*\"|'[^'\n]*')(?!\s*:)|\([^()]*\)|\[[^\[\]]*\]", re.DOTALL
 )
 """Parts of an object whose names are not exported: comments, texts, arguments and arrays."""
+_PRIVATE_FILE = re.compile(r"(?:^|/)(?:_|internals?/)")
+"""Modules that packages share among their own files: `_root.js`, `internal/re.js`."""
 _EXPORTED_MEMBER = re.compile(r"\s*(?:[\"']?([\w$]{1,200})[\"']?\s*:\s*)?([\w$]{1,200})\s*")
 _METHOD = re.compile(r"[\"']?\??\s*(?:[<(]|:\s*(?:<|\([^()]*\)\s*=>))")
 _IMPORT_TYPE = re.compile(r"\bimport\((?:\"[^\"\n]{1,200}\"|'[^'\n]{1,200}')\)\.(?=[A-Za-z_$])")
@@ -133,7 +135,8 @@ def _find_shared(text: str) -> dict[str, str]:
 
 
 def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Iterator[_Symbol]:
-    exports, shared = _find_names(text), _find_shared(text)
+    exports = _find_names(text)
+    shared = {} if _PRIVATE_FILE.search(document.path) else _find_shared(text)
     for declaration in parse_declarations(text):
         if declaration.comment and is_private(declaration.comment):
             continue
