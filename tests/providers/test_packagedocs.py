@@ -220,6 +220,7 @@ async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, o
         *(("Quill v1", "v1", "1"), ("/npm/quill@1.4.0", "1.4.0", "1.4.0"), ("quill>=1,<2", ">=1,<2", None)),
         *(("quill<2; python_version < '3.9'", "<2", None), ("quill >=1 <2", ">=1 <2", None)),
         *(("quill@>=1 <2", ">=1 <2", None), ("quill@beta", "beta", None)),
+        *(("quill@1.x", "1.x", "1"), ("quill@1.4.x", "1.4.x", "1.4")),
     ],
 )
 async def test_version_beside_name_is_no_part_of_it(
@@ -910,6 +911,20 @@ async def test_release_of_two_numbers_is_read_itself(registry: PackageRegistry, 
         (short, *_) = await packagedocs.query_docs("/pypi/quill@5", None, 1000)
 
     assert (exact.version, short.version) == ("5.2", "5.2.1")
+
+
+async def test_release_with_number_of_its_own_is_found(registry: PackageRegistry, open_docs: Open) -> None:
+    old = registry.publish_python("quill", "4.10.0.84", build_readme("Only goose feathers."))
+    body = registry.publish_python("quill", "4.11.0.2", QUILL)
+    body["releases"] |= {"4.10.0.82": old["urls"], "4.10.0.84": old["urls"]}
+    registry.bodies["/pypi/quill/json"] = json.dumps(body).encode()
+
+    async with open_docs() as packagedocs:
+        (found, *_) = await packagedocs.query_docs("/pypi/quill@4.10.0", None, 1000)
+        warnings = packagedocs.trace.warnings
+
+    assert found.version == "4.10.0.84"
+    assert "version 4.10.0 is read as 4.10.0.84, the newest release of it" in warnings
 
 
 async def test_unreleased_version_is_no_data(registry: PackageRegistry, open_docs: Open) -> None:

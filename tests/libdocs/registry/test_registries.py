@@ -389,7 +389,14 @@ def test_any_version_can_be_compared(asked: str, known: list[str]) -> None:
     ("version", "meant"),
     [
         *(("2", "2.10.0"), ("v2.9", "2.9.3"), ("2.x", "2.10.0"), ("0", None), ("2.9.1", None), ("two", None)),
-        *(("3", None), ("2.9.3.1", None), ("20", None), ("2.", None)),
+        *(
+            ("3", None),
+            ("2.9.3.1", None),
+            ("20", None),
+            ("2.", None),
+            ("V2.X", "2.10.0"),
+            ("2.x.x", "2.10.0"),
+        ),
     ],
 )
 def test_short_version_stands_for_newest_release(version: str, meant: str | None) -> None:

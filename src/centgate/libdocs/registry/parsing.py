@@ -41,7 +41,7 @@ _REPOSITORY_URL = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _STABLE = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})(?:\.post([0-9]{1,9}))?")
-_SHORT = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\.x)?")
+_SHORT = re.compile(r"[vV]?([0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\.[xX]){0,2}")
 _RELEASE = re.compile(r"v?([0-9]*(?:\.[0-9]+)*)(.*)", re.DOTALL)
 
 

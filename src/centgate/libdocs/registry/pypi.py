@@ -91,7 +91,10 @@ class PypiRegistry:
             return self._parse_package(reply, name, project, *newest)
         published_version = find_version(version, project.releases)
         if published_version is None:
-            return None
+            key = stable_version_key(version)
+            # some add a number of their own: opencv-python 4.10.0.84 is of OpenCV 4.10.0
+            newest = _newest_stable(project.releases, key[:-2]) if key and not key[-1] else None
+            return self._parse_package(reply, name, project, *newest) if newest else None
         return self._parse_package(
             reply, name, project, msgspec.json.decode(project.releases[published_version]), published_version
         )

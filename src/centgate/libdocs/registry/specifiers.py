@@ -44,8 +44,8 @@ def admits(version: str, newest: str | None) -> bool:
 
 def plain_version(version: str) -> str:
     """Return a version as an ID has it; "<version>" for a range of several."""
-    plain = version.lstrip("@=^~v ")
-    return plain if re.fullmatch(r"\d+(?:\.\d+)*", plain) else "<version>"
+    plain = version.lstrip("@=^~v ").removesuffix(".x").removesuffix(".*")
+    return plain if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", plain) else "<version>"
 
 
 def _wanted_version(written: str | None) -> str | None:
