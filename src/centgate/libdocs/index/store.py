@@ -81,8 +81,8 @@ class IndexStore:
 
     @property
     def is_busy(self) -> bool:
-        """True if half as many indexes are being built as may be."""
-        return len(self._builds) >= MAX_BUILDS // 2
+        """True if a quarter as many indexes are being built as may be, or more."""
+        return len(self._builds) >= MAX_BUILDS // 4
 
     def is_building(self, registry: RegistryName, name: str) -> bool:
         """True if an index of a library is being built, of whatever version."""
