@@ -123,11 +123,14 @@ def visit_pages(context: BrowserContext, paths: list[str], *, narrower: int | No
     for path in paths:
         page.goto(path)
         visits.violations[path] = axe_violations(page)
-        page.wait_for_load_state("networkidle")
+        page.evaluate("document.fonts.ready.then(() => null)")
         visits.widths[path] = page.evaluate("document.documentElement.scrollWidth")
         visits.headings[path] = page.evaluate(HEADINGS)
         visits.unused_fonts[path] = page.evaluate(UNUSED_FONTS)
         if narrower is None:
+            page.wait_for_load_state(
+                "networkidle"
+            )  # half a second a page; its scripts are those of any width
             continue
         viewport = page.viewport_size
         assert viewport is not None
