@@ -24,11 +24,14 @@ def json_response(status: int, body: bytes, headers: Mapping[str, str]) -> Respo
 
 async def read_request_body(request: Request) -> RequestBody:
     """Read the body of a paid request, of which one byte too many is kept. Raises ClientDisconnect."""
-    return RequestBody(
-        await read_body(request, MAX_BODY_BYTES),
-        request.headers.get("content-type", ""),
-        request.headers.get("content-encoding", ""),
-    )
+    content_type = content_encoding = b""
+    for name, value in reversed(request.scope["headers"]):  # of repeated ones the first counts
+        if name == b"content-type":
+            content_type = value
+        elif name == b"content-encoding":
+            content_encoding = value
+    content = await read_body(request, MAX_BODY_BYTES)
+    return RequestBody(content, content_type.decode("latin-1"), content_encoding.decode("latin-1"))
 
 
 async def read_body(request: Request, limit: int) -> bytes:
