@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -160,6 +161,27 @@ async def test_facts_before_slow_trades_are_kept(tokens: ServedTokens, upstreams
     assert found.owner is not None
     assert found.pools
     assert warnings == ["the chain was not read to the end within 3 s"]
+
+
+async def test_trades_do_not_wait_for_the_analysis_of_bytecode(tokens: ServedTokens):
+    settings = Settings(
+        port=0,
+        network=f"eip155:{CHAIN_ID}",
+        providers={f"rpc_{CHAIN_ID}": ProviderSettings(url=tokens.url)},
+        page_processes=1,
+    )
+    async with open_resources(settings) as resources:
+        rpc = Rpc(settings, resources).bind(RequestTrace())
+        bytecode = BytecodeAnalyzer(settings, resources).bind(RequestTrace())
+        busy = asyncio.create_task(resources.page_parsers.run_task(20, time.sleep, 20))
+        found = await read_chain_evidence(
+            rpc, bytecode, CHAIN_ID, tokens.token("tax on both"), list_pools=no_pools, max_wait=4
+        )
+        busy.cancel()
+
+    assert found.simulation is not None
+    assert found.simulation.succeeded
+    assert found.bytecode_flags is None
 
 
 async def test_address_without_contract_is_named(tokens: ServedTokens):

@@ -2,7 +2,7 @@
 
 There are four rounds of requests: first the token, its markets and the state of the node; then its owner and
 its pools; then simulated trades; then sales of holders. Up to two more follow if the node refuses
-transactions, one if a beacon is asked.
+transactions, one if a beacon is asked. The bytecode is analysed while trades are simulated.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
-from centgate.fallback import attempt, found_or_none
+from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.lookups import erc20
 from centgate.lookups.chain_pools import find_pools
-from centgate.lookups.token_on_chain import read_token
+from centgate.lookups.token_on_chain import OnchainToken, read_token
 from centgate.lookups.trade_pools import identify_pools
 from centgate.lookups.trade_simulation import NodeState, read_node_state, simulate_on_chain
 from centgate.providers.bytecode import BytecodeAnalyzer
@@ -101,16 +101,19 @@ class _ChainReading:
     evidence: ChainEvidence = field(default_factory=ChainEvidence)
 
     async def read(self) -> None:
-        """Read the evidence in up to four rounds."""
-        rpc, chain_id, token = self.rpc, self.chain_id, self.token
-        shown, states, node_state = await asyncio.gather(
-            attempt(read_token, rpc, self.bytecode, chain_id, token),
-            attempt(find_pools, rpc, chain_id, token),
-            attempt(read_node_state, rpc, chain_id),
-        )
+        """Read the evidence in up to four rounds; no more of it if the token itself cannot be read."""
+        async with open_task_group() as group:
+            market = group.create_task(self._read_market())
+            shown = await attempt(read_token, self.rpc, self.bytecode, self.chain_id, self.token)
+            if isinstance(shown, NoData | ProviderFailure):
+                market.cancel()
+            else:
+                self._add_token(shown)
         if isinstance(shown, NoData | ProviderFailure):
-            self._add(missing_reason="no_contract" if isinstance(shown, NoData) else "source_unavailable")
-            return
+            reason = "no_contract" if isinstance(shown, NoData) else "source_unavailable"
+            self.evidence = ChainEvidence(missing_reason=reason)
+
+    def _add_token(self, shown: OnchainToken) -> None:
         self._add(
             identity=None if shown.identity == TokenIdentity() else shown.identity,
             owner=shown.owner,
@@ -118,6 +121,13 @@ class _ChainReading:
             is_pinned_clone=shown.is_pinned_clone,
             bytecode_flags=shown.flags,
             bytecode_powers=shown.powers,
+        )
+
+    async def _read_market(self) -> None:
+        """Add the token's pools, what they hold, and simulated trades."""
+        states, node_state = await asyncio.gather(
+            attempt(find_pools, self.rpc, self.chain_id, self.token),
+            attempt(read_node_state, self.rpc, self.chain_id),
         )
         if isinstance(states, ProviderFailure):
             self._add(missing_reason="source_unavailable")
