@@ -26,10 +26,11 @@ from centgate.libdocs.index.resolve import (
 from centgate.libdocs.index.store import IndexKey
 from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
 from centgate.libdocs.registry import crates, go, npm, pypi
-from centgate.libdocs.registry.aliases import (
+from centgate.libdocs.registry.client import RegistryClient
+from centgate.libdocs.registry.known_libraries import find_standard_library
+from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
+from centgate.libdocs.registry.package_candidates import (
     SEARCHED_REGISTRIES,
-    PackageCandidate,
-    RegistryName,
     find_candidates,
     find_named_repository,
     find_namesake_crate,
@@ -37,12 +38,13 @@ from centgate.libdocs.registry.aliases import (
     names_go,
     names_package,
     names_rust,
+)
+from centgate.libdocs.registry.package_names import (
+    PackageCandidate,
+    RegistryName,
     normalize_library_name,
     package_id,
 )
-from centgate.libdocs.registry.client import RegistryClient
-from centgate.libdocs.registry.known_libraries import find_standard_library
-from centgate.libdocs.registry.library_id import LibraryReference, parse_library_id
 from centgate.libdocs.registry.packages import Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES, find_newest_of, is_same_version
 from centgate.libdocs.registry.popular_packages import find_missed_registry, is_well_known, may_be_missed

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 import pytest
 from package_registry import PackageRegistry, run_package_registry
 
-from centgate.libdocs.registry.aliases import find_candidates, normalize_package_name
 from centgate.libdocs.registry.go import BASE_URL, GoRegistry, escape, find_digest, parse_retractions
 from centgate.libdocs.registry.library_id import parse_library_id
+from centgate.libdocs.registry.package_candidates import find_candidates
+from centgate.libdocs.registry.package_names import normalize_package_name
 from centgate.libdocs.registry.parsing import download_archive
 from centgate.upstream import Upstream, open_session
 

@@ -14,22 +14,19 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.errors import AnswerTooLong, ProviderError
 from centgate.libdocs.index.resolve import suggest_similar
-from centgate.libdocs.registry.aliases import (
-    ALIASES,
-    MAX_CANDIDATES,
-    REPOSITORIES,
-    candidate_from_id,
-    find_candidates,
-    find_other_ecosystem,
-    names_rust,
-    normalize_package_name,
-    package_id,
-)
+from centgate.libdocs.registry.aliases import ALIASES, REPOSITORIES
 from centgate.libdocs.registry.client import RegistryClient
 from centgate.libdocs.registry.crates import CratesRegistry
 from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.library_id import parse_library_id
 from centgate.libdocs.registry.npm import NpmRegistry
+from centgate.libdocs.registry.package_candidates import (
+    MAX_CANDIDATES,
+    find_candidates,
+    find_other_ecosystem,
+    names_rust,
+)
+from centgate.libdocs.registry.package_names import candidate_from_id, normalize_package_name, package_id
 from centgate.libdocs.registry.packages import Package, maintenance_score
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
-from centgate.libdocs.registry.aliases import (
-    ALIASES,
+from centgate.libdocs.registry.aliases import ALIASES
+from centgate.libdocs.registry.package_names import (
     PackageCandidate,
     RegistryName,
     candidate_from_id,

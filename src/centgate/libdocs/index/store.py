@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from centgate.libdocs.index.search_index import FORMAT
-from centgate.libdocs.registry.aliases import REGISTRIES, RegistryName
+from centgate.libdocs.registry.package_names import REGISTRIES, RegistryName
 
 MAX_BYTES = 500 << 20
 MAX_FILES = 500

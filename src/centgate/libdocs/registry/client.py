@@ -14,10 +14,10 @@ from cachetools import TTLCache
 
 from centgate.errors import AnswerTooLong, NoData, ProviderError, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
-from centgate.libdocs.registry.aliases import PackageCandidate, RegistryName
 from centgate.libdocs.registry.crates import CratesRegistry
 from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
+from centgate.libdocs.registry.package_names import PackageCandidate, RegistryName
 from centgate.libdocs.registry.packages import MANY_RELEASES, Archive, Package
 from centgate.libdocs.registry.parsing import download_archive
 from centgate.libdocs.registry.pypi import PypiRegistry

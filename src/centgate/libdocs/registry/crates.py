@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from centgate.coercion import as_count, as_list, as_text, get_path, parse_iso_time
-from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     MAX_SUMMARY,

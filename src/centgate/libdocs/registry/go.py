@@ -13,7 +13,7 @@ from typing import ClassVar, TypeAlias
 from urllib.parse import quote
 
 from centgate.coercion import as_text, get_path, parse_iso_time
-from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     find_repository,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from centgate.libdocs.registry.aliases import (
+from centgate.libdocs.registry.aliases import REPOSITORIES
+from centgate.libdocs.registry.package_candidates import find_repository_candidates
+from centgate.libdocs.registry.package_names import (
     REGISTRIES,
-    REPOSITORIES,
     PackageCandidate,
     RegistryName,
-    find_repository_candidates,
     normalize_package_name,
 )
 

@@ -13,7 +13,7 @@ import msgspec
 
 from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.errors import AnswerTooLong
-from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     MAX_SUMMARY,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-from centgate.libdocs.registry.aliases import RegistryName, package_id
+from centgate.libdocs.registry.package_names import RegistryName, package_id
 
 ArchiveKind: TypeAlias = Literal["sdist", "wheel", "npm", "crate", "go", "repository"]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from centgate.libdocs.registry.aliases import ALIASES, PackageCandidate, RegistryName
+from centgate.libdocs.registry.aliases import ALIASES
 from centgate.libdocs.registry.known_libraries import CRATES
+from centgate.libdocs.registry.package_names import PackageCandidate, RegistryName
 
 PYPI_PACKAGES = """
     accelerate aiofiles aiohttp aiomysql aiosqlite alembic altair aniso8601 ansible anthropic anyio

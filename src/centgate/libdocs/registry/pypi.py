@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from centgate.coercion import as_count, as_list, as_text, get_path
-from centgate.libdocs.registry.aliases import RegistryName
+from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, ArchiveKind, Package
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
