@@ -149,6 +149,24 @@ def test_loading_shell_has_no_text(body: str) -> None:
     assert page.markdown == ""
 
 
+@pytest.mark.parametrize(
+    "banner",
+    [
+        "<div class=cookie-banner><p>We use cookies to improve your experience on this site. By continuing, "
+        "you agree to our use of them.</p><button>OK</button></div>",
+        "<div id=onetrust-consent-sdk><h2>We value your privacy</h2><p>We and our 842 partners store and "
+        "access personal data on your device.</p><button>Accept all</button><button>Reject</button></div>",
+    ],
+)
+def test_shell_with_consent_banner_has_no_text(banner: str) -> None:
+    shell = extract_html(f"<title>News</title><body>{banner}<div id=app></div><script src=a.js></script>")
+    filled = extract_html(f"<body>{banner}<div id=app><p>A short page.</p></div><script src=a.js></script>")
+
+    assert shell.needs_scripts
+    assert shell.markdown == ""
+    assert "A short page." in filled.markdown
+
+
 def test_text_below_loading_message_is_preferred() -> None:
     page = extract_html(
         f"<body><p>Loading, please wait</p><div style='display:none'><h1>Doc</h1>{WORDS}</div>"

@@ -144,7 +144,7 @@ def _parse_page(text: str) -> Element | None:
 
 
 def _is_unfilled(root: Element, visible: str) -> bool:
-    """True if a shell has no text of its page: nothing but menus, or a word that it is loading."""
+    """True if a shell has no text of its page: only menus and banners, or a word that it is loading."""
     if is_placeholder(visible) and next(find_body(root).iter("a"), None) is None:
         return True
     return has_empty_app_root(root) and _has_only_menus(find_body(root))
@@ -167,8 +167,9 @@ def _find_covered_text(page: HtmlPage) -> Reading | None:
 
 
 def _has_only_menus(body: Element) -> bool:
-    """True if a page has hardly any text outside links and what HTML calls navigation."""
+    """True if a page has hardly any text outside links, consent banners and what HTML calls navigation."""
     rest = copy.deepcopy(body)
+    drop_consent_banners(rest)
     drop_tagged_boilerplate(rest)
     return TextDensity(rest).unlinked_length(rest) < MAX_FRAME_REST
 
