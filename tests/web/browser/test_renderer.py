@@ -162,9 +162,35 @@ async def test_text_fetched_after_load_is_read(renderer: Renderer, site: Scripte
 @pytest.mark.extended
 @pytest.mark.parametrize("wait", [700, 2000])
 async def test_text_created_by_timer_is_awaited(renderer: Renderer, site: ScriptedSite, wait: int) -> None:
-    site.pages["timer"] = f"<script>setTimeout(() => document.body.append('late words'), {wait})</script>"
+    script = f"setTimeout(() => document.body.append('late ' + 'words'), {wait})"
+    site.pages["timer"] = f"<script>{script}</script>"
 
     rendered = await renderer.render(f"{site.url}timer", SECONDS)
+
+    assert b"late words" in rendered.html
+
+
+@pytest.mark.extended
+async def test_text_beside_menus_is_awaited(renderer: Renderer, site: ScriptedSite) -> None:
+    menu = "".join(f"<a href=/{n}>Entry {n} of the menu</a> " for n in range(30))
+    site.pages["beside"] = (
+        f"<nav>{menu}</nav><main id=x></main><footer>{'An imprint. ' * 30}</footer>"
+        "<script>setTimeout(() => x.append('late ' + 'words'), 2000)</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}beside", SECONDS)
+
+    assert b"late words" in rendered.html
+
+
+@pytest.mark.extended
+async def test_text_is_awaited_while_requests_last(renderer: Renderer, site: ScriptedSite) -> None:
+    site.pages["lasting"] = (
+        "<p>Loading...</p><script>fetch('/drip'); "
+        "setTimeout(() => document.body.append('late ' + 'words'), 4000)</script>"
+    )
+
+    rendered = await renderer.render(f"{site.url}lasting", SECONDS)
 
     assert b"late words" in rendered.html
 

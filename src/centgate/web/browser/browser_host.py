@@ -33,7 +33,9 @@ DOM_QUIET_SECONDS = 0.5
 """Time without a change of the page's text after which it counts as complete."""
 MAX_DOM_WAIT_SECONDS, POLL_SECONDS = 4.0, 0.1
 MIN_TEXT, LATE_SECONDS, EMPTY_SECONDS = 200, 1.0, 3.0
-"""Characters below which a page is waited for, as its text may still be made; how long for few, for none."""
+"""Characters below which a page is waited for, as its text may still be made; how long for few, and for none
+or while it waits for a request.
+"""
 
 # repeats what the flags disable, since flag names change between versions
 _DISABLE_SCRIPT = (
@@ -48,7 +50,12 @@ _PAGE_EXPRESSION = f"""({{
   url: location.href.slice(0, {MAX_URL_LENGTH}),
   html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
 }})"""
-_LENGTH_EXPRESSION = "document.body ? document.body.innerText.length : 0"
+_LENGTH_EXPRESSION = r"""(() => {
+  const length = element => (element.innerText ?? "").replace(/\s+/g, "").length
+  const menus = [...document.querySelectorAll(":is(nav, header, footer):not(:is(nav, header, footer) *)")]
+  return document.body ? length(document.body) - menus.reduce((sum, each) => sum + length(each), 0) : 0
+})()"""
+"""Menus are there before the text that they belong to."""
 
 
 class BrowserHost:
@@ -118,6 +125,7 @@ class _PageVisit:
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._requested_url = ""
         self._response: Response | None = None
+        self._has_requests = True
         page.on("request", self._note_request)
         page.on("response", self._note_response)
 
@@ -140,6 +148,7 @@ class _PageVisit:
             await self._page.wait_for_load_state("load", timeout=self._remaining_ms() / 2)
             quiet = min(QUIET_SECONDS * 1000, self._remaining_ms() / 2)
             await self._page.wait_for_load_state("networkidle", timeout=quiet)
+            self._has_requests = False
         await self._wait_for_text()
 
     async def _wait_for_text(self) -> None:
@@ -154,12 +163,18 @@ class _PageVisit:
                 send = cast(
                     "Callable[..., Awaitable[dict[str, Any]]]", session.send
                 )  # its results are untyped
-                while loop.time() - changed < DOM_QUIET_SECONDS or loop.time() - start < _late_seconds(
-                    length
+                while loop.time() - changed < DOM_QUIET_SECONDS or (
+                    loop.time() - start < self._late_seconds(length)
                 ):
                     before, length = length, await _measure_text(send)
                     changed = changed if length == before else loop.time()
                     await asyncio.sleep(POLL_SECONDS)
+
+    def _late_seconds(self, length: int) -> float:
+        """Return the time for which this many characters are waited for, even if nothing changes."""
+        if length >= MIN_TEXT:
+            return 0.0
+        return EMPTY_SECONDS if length <= 0 or self._has_requests else LATE_SECONDS
 
     def _remaining_ms(self) -> float:
         """Return the remaining milliseconds, at least one, since Playwright takes 0 as no limit."""
@@ -184,11 +199,6 @@ class _PageVisit:
             return request.is_navigation_request() and request.frame == self._page.main_frame
         except Error:  # the frame does not exist yet, so it is not the main one
             return False
-
-
-def _late_seconds(length: int) -> float:
-    """Return the time for which a page with this many characters is waited for, even if nothing changes."""
-    return EMPTY_SECONDS if length <= 0 else LATE_SECONDS if length < MIN_TEXT else 0.0
 
 
 async def _read_page(page: Page) -> dict[str, Any]:
