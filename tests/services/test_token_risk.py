@@ -221,7 +221,7 @@ def test_chain_without_simulation_names_missing_checks(client: httpx.Client, ups
     envelope = buy_report(client, chain="polygon")
     (warning,) = [each for each in envelope["data"]["warnings"] if "does not cover this chain" in each]
 
-    assert "no buy/sell simulation was made" in warning
+    assert "honeypot.is simulated no trade" in warning
     assert "whether it can be sold" in warning
     assert envelope["warnings"] == []
     assert provider_statuses(envelope)["honeypotis"] == "skipped"
@@ -403,7 +403,7 @@ def test_disabled_simulation_is_reported(api: ApiFactory, settings: Settings, up
     envelope = buy_report(api(configure_providers(settings, NODES_OFF | off)))
 
     assert provider_statuses(envelope)["honeypotis"] == "unconfigured"
-    assert any("no buy/sell simulation" in warning for warning in envelope["data"]["warnings"])
+    assert any("honeypot.is simulated no trade" in warning for warning in envelope["data"]["warnings"])
     assert upstreams.requests_of("honeypotis") == []
 
 

@@ -17,6 +17,7 @@ from crypto.token.evidence_cases import (
 )
 
 from centgate.crypto.contract.owners import Owner
+from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.security import (
     TokenFlags,
 )
@@ -68,6 +69,14 @@ def test_simulation_without_summary_reports_missing_checks():
 
     assert len(unmade) == 1
     assert all(words in unmade[0] for words in ("failed sales", "sell limits", "the simulation's own rating"))
+
+
+@pytest.mark.parametrize("reason", ["chain_not_covered", "no_pair", "source_unavailable", None])
+def test_own_simulation_is_not_denied(reason: MissingReason | None):
+    facts = replace(FACTS, simulation=None, own_simulation=OWN, no_simulation_reason=reason)
+
+    (warning,) = [each for each in evaluate_token(facts).warnings if "not checked by it" in each]
+    assert warning.startswith("honeypot.is simulated no trade")
 
 
 def test_unknown_owner_is_reported():

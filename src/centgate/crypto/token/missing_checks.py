@@ -70,11 +70,12 @@ def _checks_with_first_field(name: str) -> list[str]:
     return list(dict.fromkeys(rule.subject for rule in TOKEN_RULES if rule.evidence_fields[0] == name))
 
 
+# says nothing of other simulations: Centgate may have made one
 _NO_SIMULATION = {
-    "chain_not_covered": "no buy/sell simulation was made: honeypot.is does not cover this chain",
-    "no_pair": "no buy/sell simulation was made: honeypot.is has no pair to simulate it on",
-    "source_unavailable": "no buy/sell simulation was made: honeypot.is did not answer",
-    None: "no buy/sell simulation was made by honeypot.is",
+    "chain_not_covered": "honeypot.is simulated no trade, as it does not cover this chain",
+    "no_pair": "honeypot.is simulated no trade, as it has no pair to simulate it on",
+    "source_unavailable": "honeypot.is simulated no trade, as it did not answer or is not in use here",
+    None: "honeypot.is simulated no trade",
 }
 
 
