@@ -1104,6 +1104,27 @@ def test_existence_is_unknown_without_chain(world: World, buy: Any):
     assert has_warning(data, "whether there is a contract at this address is not known")
 
 
+def test_unread_registries_are_named_without_chain(world: World, buy: Any):
+    world.upstreams.faults |= {"rpc": "500", "blockscout": "500"}
+
+    data = valid_data(buy(key=False))
+
+    assert (data["verified"], data["proxy"]["accountKind"]) == (None, "unknown")
+    assert has_warning(data, "so `verified` is null: Etherscan (not configured), Blockscout (no answer)")
+
+
+def test_unconfigured_registries_are_named(world: World, buy: Any):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    off = ProviderSettings(enabled=False)
+
+    data = valid_data(buy(key=False, sourcify=off, blockscout=off))
+
+    registries = "Etherscan (not configured), Sourcify (not configured), Blockscout (not configured)"
+    assert data["verified"] is None
+    assert has_warning(data, f"is configured for this chain, so `verified` is null: {registries}")
+    assert has_warning(data, f"an implementation is published is not known: {registries}")
+
+
 @pytest.mark.extended
 def test_explorer_identifies_contract_without_chain(world: World, buy: Any):
     world.upstreams.faults["rpc"] = "500"

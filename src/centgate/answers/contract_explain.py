@@ -38,7 +38,6 @@ MAX_FUNCTIONS = 100
 MAX_ROLE_MEMBERS = MAX_LISTED_MEMBERS + 3
 NEW_CONTRACT_AGE = timedelta(days=7)
 """Age below which a contract gets a warning."""
-NO_REGISTRY = "no registry of published source is configured for this chain, so `verified` is null"
 
 
 class Implementation(Data):
@@ -302,10 +301,12 @@ class ContractOverview:
     def _source_warnings(self) -> Iterator[str]:
         best = self.sources.best_record
         if self.kind == "unknown" and not self.is_destroyed and self.state.code is None:
-            yield "whether there is a contract at this address is not known, so `verified` is null"
-        if not self._registries.has_any:
-            yield NO_REGISTRY
-        elif self.kind == "contract" and not self.sources.records:
+            yield _name_unread_registries(
+                "whether there is a contract at this address is not known",
+                self._registries,
+                self.sources.records,
+            )
+        if not self._registries.has_any or (self.kind == "contract" and not self.sources.records):
             yield _describe_unread_registries(self._registries)
         elif best and best.match == "similar":
             address = f"of {best.similar_address}, " if best.similar_address else ""
@@ -334,7 +335,7 @@ class ContractOverview:
                 yield f"no source is published for the implementation {each.address}"
         looked_up = self.implementations[:MAX_SOURCE_LOOKUPS]
         if unknown := [each.address for each in looked_up if each.verified is None]:
-            found = (self._behind[each].records for each in unknown if each in self._behind)
+            found = (self._behind[each].records if each in self._behind else () for each in unknown)
             unread = dict.fromkeys(
                 each for records in found for each in self._registries.list_unread(records)
             )
@@ -374,9 +375,7 @@ def list_unread_sources(
     is_complete: bool,
 ) -> Iterator[str]:
     """Yield a warning for each source of the chain that could not be read."""
-    if chain_id in CHAIN_BY_ID and not registries.has_any:
-        yield NO_REGISTRY
-    elif registries.has_any and not records:
+    if not records and (registries.has_any or chain_id in CHAIN_BY_ID):
         yield _describe_unread_registries(registries)
     if state.code is None:
         yield "the chain itself could not be read: facts about proxies come from explorers only"
@@ -385,8 +384,16 @@ def list_unread_sources(
 
 
 def _describe_unread_registries(registries: SourceRegistries) -> str:
-    unread = ", ".join(registries.list_unread(()))
-    return f"no registry of published source could be read, so `verified` is null: {unread}"
+    state = "could be read" if registries.has_any else "is configured for this chain"
+    return _name_unread_registries(f"no registry of published source {state}", registries, ())
+
+
+def _name_unread_registries(
+    finding: str, registries: SourceRegistries, records: Sequence[SourceRecord]
+) -> str:
+    """Return a finding that leaves `verified` null, with the registries that gave no record."""
+    unread = ", ".join(registries.list_unread(records))
+    return f"{finding}, so `verified` is null{': ' if unread else ''}{unread}"
 
 
 def build_proxy(report: ContractOverview) -> ContractProxy:
