@@ -559,7 +559,7 @@ def test_unknown_protocol_is_no_data_with_suggestions(
     error = response.json()["error"]
     assert error["code"] == "no_data"
     assert error["message"] == (
-        "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
+        'DefiLlama knows no protocol named "Aave V4"; did you mean aave-v3, aave-v2, aave?'
     )
 
 
@@ -667,7 +667,7 @@ def test_recorded_list_is_answered_from(api: ApiFactory, settings: Settings, rec
 
 
 EXA_KEY = "exa-0123456789abcdef"
-UNKNOWN = "DefiLlama knows no protocol named Aave V4; did you mean aave-v3, aave-v2, aave?"
+UNKNOWN = 'DefiLlama knows no protocol named "Aave V4"; did you mean aave-v3, aave-v2, aave?'
 STANDS_IN = (
     "a fallback source was used: the links are from Exa's web search, and no source confirms that they are "
     "the protocol's; nothing else about it is known"
@@ -780,3 +780,5 @@ def test_web_search_answers_alone_without_directory(
     if status == 200:
         assert response.json()["warnings"][-1] == STANDS_IN
         assert source_statuses(response)["defillama"] == ("primary", "unconfigured")
+    else:
+        assert response.json()["error"]["message"].endswith('no page about "Aave V4"')

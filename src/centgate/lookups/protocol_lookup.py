@@ -18,7 +18,7 @@ from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group
 from centgate.providers.defillama import DefiLlama, FlowTotals
 from centgate.providers.exa import Exa
-from centgate.sanitize import clean_line
+from centgate.sanitize import quote_line
 
 MAX_RESULTS = 5
 """Results requested from the fallback web search."""
@@ -55,7 +55,7 @@ async def find_protocol(query: str, defillama: DefiLlama) -> DefiProtocol:
     suggestions = suggest_slugs(directory, query)
     hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else ""
     defillama.trace.mark_no_data(defillama.info.name)
-    raise defillama.no_data(f"no protocol named {clean_line(query) or 'like this'}{hint}")
+    raise defillama.no_data(f"no protocol named {quote_line(query) or 'like this'}{hint}")
 
 
 async def read_figures(protocol: DefiProtocol, defillama: DefiLlama) -> ProtocolFigures:
@@ -83,7 +83,7 @@ async def find_pages(name: str, missing: NoData | ProviderUnconfigured, exa: Exa
     found = await exa.search(f"{name} DeFi protocol official site", MAX_RESULTS)
     links = [hit.url for hit in found.hits if hit.url.lower().startswith("https://")]
     if not links:
-        raise missing if isinstance(missing, NoData) else exa.no_data(f"no page about {name}")
+        raise missing if isinstance(missing, NoData) else exa.no_data(f"no page about {quote_line(name)}")
     exa.trace.add_warning(missing.message)
     exa.trace.add_warning(
         f"a fallback source was used: the links are from {exa.info.label}'s web search, and no source "
