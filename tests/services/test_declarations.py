@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,20 @@ from jsonschema import Draft202012Validator
 
 from centgate.catalog import all_services
 from centgate.service import AnyService
+
+
+def list_fields(schema: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the fields of a schema and of its definitions, by name."""
+    for model, part in {"data": schema, **schema.get("$defs", {})}.items():
+        for name, field in part.get("properties", {}).items():
+            yield f"{model}.{name}", field
+
+
+def list_types(field: dict[str, Any]) -> set[str]:
+    """Return the types that a field may have, in words of JSON Schema."""
+    choices = (field, *field.get("anyOf", ()))
+    return {name for each in choices if isinstance(name := each.get("type"), str)}
+
 
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
@@ -52,6 +67,17 @@ def test_every_field_has_a_description(service: AnyService) -> None:
 
     assert schema["description"] == service.request.__doc__
     assert all("description" in each for each in schema["properties"].values())
+
+
+@each_service
+def test_every_number_of_a_result_has_a_description(service: AnyService) -> None:
+    undescribed = [
+        name
+        for name, field in list_fields(service.output_schema)
+        if {"integer", "number"} & list_types(field) and "description" not in field
+    ]
+
+    assert undescribed == []
 
 
 @each_service

@@ -87,7 +87,7 @@ class ApprovedToken(Data):
 
     address: str = Field(description="Lower case.")
     symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
-    decimals: int | None
+    decimals: int | None = Field(description="Decimals between base units and scaled amounts.")
     balance_base_units: str | None = Field(
         description="The wallet's balance in base units, a decimal string."
     )
@@ -160,7 +160,7 @@ class ApprovalCoverage(Data):
         description="Whether all approvals at ERC-20 tokens and inside Permit2 are in the answer; null when "
         "the source cannot tell."
     )
-    chain_id: int
+    chain_id: int = Field(description="Id of the chain (EIP-155).")
     from_block: int | None = Field(description="First block whose events were read; null for an index.")
     to_block: int | None = Field(
         description="Last block whose events were read; null for an index, and where an explorer alone gave "

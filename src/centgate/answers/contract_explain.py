@@ -139,7 +139,7 @@ class ExplainedFunction(Data):
         "`common`: from a list of signatures in common use; null without a signature."
     )
     arguments: str = Field(description="Types of its arguments, inferred from the code, separated by commas.")
-    mutability: Mutability | None
+    mutability: Mutability | None = Field(description="Inferred from the code; null when unknown.")
     power: PowerKind | ControlFunction | None = Field(
         description="What its caller can do to others, by its signature and the storage it writes; null when "
         "nothing is known."
@@ -198,9 +198,9 @@ class ContractUpgrade(Data):
     implementation_address: str | None = Field(
         description="Lower case; null when a diamond only removed functions."
     )
-    block_number: int
+    block_number: int = Field(description="Block of the change.")
     at: str | None = Field(description="ISO 8601, UTC; null when no source gives it.")
-    transaction_hash: str
+    transaction_hash: str = Field(description="Transaction of the change.")
 
 
 class ContractUpgrades(Data):

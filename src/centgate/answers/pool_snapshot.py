@@ -42,7 +42,7 @@ class PoolToken(Data):
 class TradeWindow(Data):
     """Trading of the priced token in this pair in one period up to now."""
 
-    window: Literal["5m", "1h", "6h", "24h"]
+    window: Literal["5m", "1h", "6h", "24h"] = Field(description="Minutes or hours up to now.")
     price_change_percent: float | None = Field(
         description="Change of the price in US dollars, in percent; null if the priced token is the quote."
     )

@@ -52,7 +52,7 @@ class ScorePart(Data):
     """Points that one flag adds to the score."""
 
     flag_id: str = Field(description="`id` of the flag in `riskFlags`.")
-    points: int
+    points: int = Field(description="Part of the score that this flag brings, of at most 100.")
 
 
 class RiskScore(Data):
@@ -79,13 +79,13 @@ class TokenIdentityData(Data):
     decimals: int | None = Field(description="Decimals of a whole token.")
     total_supply: str | None = Field(description="Base units that exist, as decimal digits.")
     supply: float | None = Field(description="Whole tokens that exist.")
-    source: TokenSource | None
+    source: TokenSource | None = Field(description="The source of these facts; null when none gave any.")
 
 
 class HolderSalesData(Data):
     """Sales that a simulation made at real holders of the token."""
 
-    source: TokenSource
+    source: TokenSource = Field(description="The source that simulated them.")
     tested: int | None = Field(description="Holders at which a sale was tried.")
     failed: int | None = Field(description="Those that could not sell.")
     siphoned: int | None = Field(description="Those whose balance was taken away.")
@@ -97,7 +97,7 @@ class HolderSalesData(Data):
 class TradeLimitData(Data):
     """The largest amount that can be traded at once."""
 
-    source: TokenSource
+    source: TokenSource = Field(description="The source that found the limit.")
     tokens: float | None = Field(description="Whole tokens.")
     other_side: float | None = Field(description="Units of the pair's other token.")
 
@@ -106,8 +106,9 @@ class HoneypotCheck(Data):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None = Field(
-        description="Null when no source could tell, when a tax takes 99 % of a sale or more, or when at "
-        "least half of the holders that were tried cannot sell."
+        description="True also when a simulated sale lost 99 % or more. Null when no source could tell, when "
+        "the contract analysis or the average of holders gives such a tax, or when at least half of the "
+        "holders that were tried cannot sell."
     )
     simulated: bool = Field(description="Whether a buy and a sell were simulated.")
     not_simulated: Literal["chain_not_covered", "no_pair", "failed", "source_unavailable"] | None = Field(
@@ -141,7 +142,7 @@ class TaxReading(Data):
     """A tax as reported by one source."""
 
     source: TokenSource
-    percent: float
+    percent: float = Field(description="Percent of the amount.")
     raw: str = Field(description="As the source gave it: some give percent, some fractions of one.")
 
 
@@ -212,7 +213,7 @@ class TokenOwnership(Data):
         description="Share of the largest wallets, at most ten, in percent: without contracts, pools, "
         "lockers, exchanges and burn addresses."
     )
-    holder_count: int | None
+    holder_count: int | None = Field(description="Addresses that hold the token.")
     trusted: bool | None = Field(description="Whether a source lists it as well known; false proves nothing.")
     source: TokenSource | None
 
@@ -222,7 +223,7 @@ class TopPair(Data):
 
     pair_address: str = Field(description="Lower case.")
     dex: str | None = Field(description="The exchange, as the source names it: untrusted text.")
-    liquidity_usd: float | None
+    liquidity_usd: float | None = Field(description="US dollars in the pair, both sides together.")
     created_at: str | None = Field(description="ISO 8601, UTC.")
 
 

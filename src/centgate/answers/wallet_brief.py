@@ -157,7 +157,7 @@ class TokenBalance(Data):
     symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     name: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     amount_base_units: str = Field(description="In base units, a decimal string.")
-    decimals: int | None
+    decimals: int | None = Field(description="Decimals between base units and the scaled amount.")
     amount: float | None = Field(description="Scaled by the decimals; null when these are unknown.")
     worth: Worth | None = Field(description="Null when no source has a price.")
     source: WalletSource
@@ -167,7 +167,7 @@ class WalletTransfer(Data):
     """A transfer into or out of the wallet."""
 
     transaction_hash: str
-    block_number: int | None
+    block_number: int | None = Field(description="Block of the transfer.")
     at: str | None = Field(description="ISO 8601, UTC.")
     direction: Literal["in", "out", "self"]
     kind: TransferKind = Field(
@@ -182,7 +182,7 @@ class WalletTransfer(Data):
     token_address: str | None = Field(description="Lower case; null for the chain's native coin.")
     symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     amount_base_units: str | None = Field(description="In base units, a decimal string.")
-    decimals: int | None
+    decimals: int | None = Field(description="Decimals between base units and the scaled amount.")
     amount: float | None = Field(description="Scaled by the decimals.")
     notes: list[SuspicionReason] = Field(description="Signs of address poisoning and the like.")
     source: WalletSource

@@ -34,6 +34,7 @@ export interface Evidence {
 
 /** Sales that a simulation made at real holders of the token. */
 export interface HolderSalesData {
+  /** The source that simulated them. */
   source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {});
   /** Holders at which a sale was tried. */
   tested: number | null;
@@ -52,8 +53,9 @@ export interface HolderSalesData {
 /** Result of the check that the token can be sold again. */
 export interface HoneypotCheck {
   /**
-   * Null when no source could tell, when a tax takes 99 % of a sale or more, or when at least half of
-   * the holders that were tried cannot sell.
+   * True also when a simulated sale lost 99 % or more. Null when no source could tell, when the contract
+   * analysis or the average of holders gives such a tax, or when at least half of the holders that were
+   * tried cannot sell.
    */
   isHoneypot: boolean | null;
   /** Whether a buy and a sell were simulated. */
@@ -152,6 +154,7 @@ export interface RiskScore {
 export interface ScorePart {
   /** `id` of the flag in `riskFlags`. */
   flagId: string;
+  /** Part of the score that this flag brings, of at most 100. */
   points: number;
 }
 
@@ -165,6 +168,7 @@ export interface Tax {
 /** A tax as reported by one source. */
 export interface TaxReading {
   source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {});
+  /** Percent of the amount. */
   percent: number;
   /** As the source gave it: some give percent, some fractions of one. */
   raw: string;
@@ -182,6 +186,7 @@ export interface TokenIdentityData {
   totalSupply: string | null;
   /** Whole tokens that exist. */
   supply: number | null;
+  /** The source of these facts; null when none gave any. */
   source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {}) | null;
 }
 
@@ -269,6 +274,7 @@ export interface TokenOwnership {
    * and burn addresses.
    */
   topHoldersPercent: number | null;
+  /** Addresses that hold the token. */
   holderCount: number | null;
   /** Whether a source lists it as well known; false proves nothing. */
   trusted: boolean | null;
@@ -290,6 +296,7 @@ export interface TopPair {
   pairAddress: string;
   /** The exchange, as the source names it: untrusted text. */
   dex: string | null;
+  /** US dollars in the pair, both sides together. */
   liquidityUsd: number | null;
   /** ISO 8601, UTC. */
   createdAt: string | null;
@@ -297,6 +304,7 @@ export interface TopPair {
 
 /** The largest amount that can be traded at once. */
 export interface TradeLimitData {
+  /** The source that found the limit. */
   source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {});
   /** Whole tokens. */
   tokens: number | null;
@@ -399,6 +407,7 @@ export interface TradeCounts {
 
 /** Trading of the priced token in this pair in one period up to now. */
 export interface TradeWindow {
+  /** Minutes or hours up to now. */
   window: "5m" | "1h" | "6h" | "24h" | (string & {});
   /** Change of the price in US dollars, in percent; null if the priced token is the quote. */
   priceChangePercent: number | null;
@@ -498,9 +507,11 @@ export interface ContractRole {
 export interface ContractUpgrade {
   /** Lower case; null when a diamond only removed functions. */
   implementationAddress: string | null;
+  /** Block of the change. */
   blockNumber: number;
   /** ISO 8601, UTC; null when no source gives it. */
   at: string | null;
+  /** Transaction of the change. */
   transactionHash: string;
 }
 
@@ -563,6 +574,7 @@ export interface ExplainedFunction {
   signatureSource: "abi" | "common" | (string & {}) | null;
   /** Types of its arguments, inferred from the code, separated by commas. */
   arguments: string;
+  /** Inferred from the code; null when unknown. */
   mutability: "pure" | "view" | "nonpayable" | "payable" | (string & {}) | null;
   /**
    * What its caller can do to others, by its signature and the storage it writes; null when nothing is
@@ -922,6 +934,7 @@ export interface TokenBalance {
   name: string | null;
   /** In base units, a decimal string. */
   amountBaseUnits: string;
+  /** Decimals between base units and the scaled amount. */
   decimals: number | null;
   /** Scaled by the decimals; null when these are unknown. */
   amount: number | null;
@@ -990,6 +1003,7 @@ export interface WalletAccount {
 /** A transfer into or out of the wallet. */
 export interface WalletTransfer {
   transactionHash: string;
+  /** Block of the transfer. */
   blockNumber: number | null;
   /** ISO 8601, UTC. */
   at: string | null;
@@ -1009,6 +1023,7 @@ export interface WalletTransfer {
   symbol: string | null;
   /** In base units, a decimal string. */
   amountBaseUnits: string | null;
+  /** Decimals between base units and the scaled amount. */
   decimals: number | null;
   /** Scaled by the decimals. */
   amount: number | null;
@@ -1122,6 +1137,7 @@ export interface ApprovalCoverage {
    * cannot tell.
    */
   complete: boolean | null;
+  /** Id of the chain (EIP-155). */
   chainId: number;
   /** First block whose events were read; null for an index. */
   fromBlock: number | null;
@@ -1175,6 +1191,7 @@ export interface ApprovedToken {
   address: string;
   /** As the token calls itself: untrusted text, cut. */
   symbol: string | null;
+  /** Decimals between base units and scaled amounts. */
   decimals: number | null;
   /** The wallet's balance in base units, a decimal string. */
   balanceBaseUnits: string | null;

@@ -47,6 +47,7 @@ class HolderSalesData(AnswerData):
     """Sales that a simulation made at real holders of the token."""
 
     source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
+    """The source that simulated them."""
     tested: int | None
     """Holders at which a sale was tried."""
     failed: int | None
@@ -65,8 +66,9 @@ class HoneypotCheck(AnswerData):
     """Result of the check that the token can be sold again."""
 
     is_honeypot: bool | None
-    """None when no source could tell, when a tax takes 99 % of a sale or more, or when at least half
-    of the holders that were tried cannot sell.
+    """True also when a simulated sale lost 99 % or more. None when no source could tell, when the
+    contract analysis or the average of holders gives such a tax, or when at least half of the
+    holders that were tried cannot sell.
     """
     simulated: bool
     """Whether a buy and a sell were simulated."""
@@ -164,6 +166,7 @@ class ScorePart(AnswerData):
     flag_id: str
     """`id` of the flag in `risk_flags`."""
     points: int
+    """Part of the score that this flag brings, of at most 100."""
 
 
 class Tax(AnswerData):
@@ -179,6 +182,7 @@ class TaxReading(AnswerData):
 
     source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
     percent: float
+    """Percent of the amount."""
     raw: str
     """As the source gave it: some give percent, some fractions of one."""
 
@@ -197,6 +201,7 @@ class TokenIdentityData(AnswerData):
     supply: float | None
     """Whole tokens that exist."""
     source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str | None
+    """The source of these facts; None when none gave any."""
 
 
 class TokenLiquidity(AnswerData):
@@ -283,6 +288,7 @@ class TokenOwnership(AnswerData):
     exchanges and burn addresses.
     """
     holder_count: int | None
+    """Addresses that hold the token."""
     trusted: bool | None
     """Whether a source lists it as well known; false proves nothing."""
     source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str | None
@@ -306,6 +312,7 @@ class TopPair(AnswerData):
     dex: str | None
     """The exchange, as the source names it: untrusted text."""
     liquidity_usd: float | None
+    """US dollars in the pair, both sides together."""
     created_at: str | None
     """ISO 8601, UTC."""
 
@@ -314,6 +321,7 @@ class TradeLimitData(AnswerData):
     """The largest amount that can be traded at once."""
 
     source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
+    """The source that found the limit."""
     tokens: float | None
     """Whole tokens."""
     other_side: float | None
@@ -419,6 +427,7 @@ class TradeWindow(AnswerData):
     """Trading of the priced token in this pair in one period up to now."""
 
     window: Literal["5m", "1h", "6h", "24h"] | str
+    """Minutes or hours up to now."""
     price_change_percent: float | None
     """Change of the price in US dollars, in percent; None if the priced token is the quote."""
     volume_usd: float | None
@@ -552,9 +561,11 @@ class ContractUpgrade(AnswerData):
     implementation_address: str | None
     """Lower case; None when a diamond only removed functions."""
     block_number: int
+    """Block of the change."""
     at: str | None
     """ISO 8601, UTC; None when no source gives it."""
     transaction_hash: str
+    """Transaction of the change."""
 
 
 class ContractUpgrades(AnswerData):
@@ -619,6 +630,7 @@ class ExplainedFunction(AnswerData):
     arguments: str
     """Types of its arguments, inferred from the code, separated by commas."""
     mutability: Literal["pure", "view", "nonpayable", "payable"] | str | None
+    """Inferred from the code; None when unknown."""
     power: (
         Literal["mint", "pause", "blacklist", "change_taxes", "change_limits", "take_balances", "upgrade"]
         | str
@@ -1001,6 +1013,7 @@ class TokenBalance(AnswerData):
     amount_base_units: str
     """In base units, a decimal string."""
     decimals: int | None
+    """Decimals between base units and the scaled amount."""
     amount: float | None
     """Scaled by the decimals; None when these are unknown."""
     worth: Worth | None
@@ -1067,6 +1080,7 @@ class WalletTransfer(AnswerData):
 
     transaction_hash: str
     block_number: int | None
+    """Block of the transfer."""
     at: str | None
     """ISO 8601, UTC."""
     direction: Literal["in", "out", "self"] | str
@@ -1085,6 +1099,7 @@ class WalletTransfer(AnswerData):
     amount_base_units: str | None
     """In base units, a decimal string."""
     decimals: int | None
+    """Decimals between base units and the scaled amount."""
     amount: float | None
     """Scaled by the decimals."""
     notes: list[SuspicionReason]
@@ -1199,6 +1214,7 @@ class ApprovalCoverage(AnswerData):
     source cannot tell.
     """
     chain_id: int
+    """Id of the chain (EIP-155)."""
     from_block: int | None
     """First block whose events were read; None for an index."""
     to_block: int | None
@@ -1274,6 +1290,7 @@ class ApprovedToken(AnswerData):
     symbol: str | None
     """As the token calls itself: untrusted text, cut."""
     decimals: int | None
+    """Decimals between base units and scaled amounts."""
     balance_base_units: str | None
     """The wallet's balance in base units, a decimal string."""
     balance: float | None
