@@ -72,6 +72,8 @@ class ProviderInfo:
     """True if it has a URL and an on/off setting for each chain (`CENTGATE_<NAME>_<CHAINID>_URL`)."""
     part_urls: tuple[tuple[str, str], ...] = ()
     """Names and URLs of its parts (`CENTGATE_<NAME>_<PART>_URL`); its `url`, if any, replaces them all."""
+    setup: str = ""
+    """How an operator puts it to use, if that takes more than its URL or key."""
 
     @property
     def settings(self) -> dict[str, str]:

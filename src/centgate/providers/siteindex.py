@@ -54,6 +54,7 @@ class SiteIndex(Provider):
         part_urls=(("embeddings", ""),),
         key="optional",
         docs_url="https://docs.rs/tantivy",
+        setup="add sites by `centgate index add` and read them by `centgate index crawl`",
         resale="permitted",
         terms="Titles, addresses and short passages of pages that the operator chose to crawl, under "
         "robots.txt and `noindex`; the pages are under the rights of their sites.",

@@ -558,3 +558,11 @@ async def test_disabled_or_unconfigured_provider_is_skipped(settings: Settings) 
     assert (await run_check(off, "provider-goplus")).what == "disabled"
     finding = await run_check(off, "provider-exa")
     assert (finding.status, "CENTGATE_EXA_KEY" in (finding.mend or "")) == ("skipped", True)
+
+
+async def test_index_without_pages_needs_sites_and_no_setting(settings: Settings, tmp_path: Path) -> None:
+    changed = settings.model_copy(update={"siteindex_folder": tmp_path})
+    finding = await run_check(changed, "provider-siteindex")
+
+    assert (finding.status, "centgate index add" in (finding.mend or "")) == ("skipped", True)
+    assert "CENTGATE_" not in (finding.mend or "")

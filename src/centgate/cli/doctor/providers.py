@@ -131,7 +131,7 @@ async def check_provider(name: str, deployment: DoctorContext) -> Finding:
         return skip("disabled")
     if not instance.is_configured:
         needs = "URL" if instance.info.url is None else "KEY"
-        return skip("not configured", f"set {setting}_{needs} to use it")
+        return skip("not configured", instance.info.setup or f"set {setting}_{needs} to use it")
     try:
         result = (
             await instance.probe()
