@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,6 +175,41 @@ async def test_database_clock_set_back_repeats_answer(tmp_path: Path, buyer: Buy
 
     assert again.answer is not None
     assert again.answer.body == ANSWER.body
+
+
+async def claim_within(settings: Settings, header: str, seconds: float) -> str:
+    """Claim a payment as another process, and return its state; raises TimeoutError if it is not free."""
+    async with open_journal_store(settings) as store:
+        journal = Journal(store, keep_seconds=DAY)
+        payment = read_payment(header, build_terms(phishing_check, settings), time.time())
+        async with asyncio.timeout(seconds), journal.claim(payment, ORDER) as claim:
+            return claim.state
+
+
+async def test_database_clock_set_back_frees_claims_of_dead_process(tmp_path: Path, buyer: Buyer) -> None:
+    file = tmp_path / "journal.db"
+    settings = Settings(database_url=f"sqlite:///{file}", pay_to="0x" + "ce" * 20)
+    header = encode_header(buyer.payload(encode_terms(settings), now=int(time.time())))
+    async with open_journal_store(settings) as store:
+        dead = Journal(store, keep_seconds=DAY)
+        payment = read_payment(header, build_terms(phishing_check, settings), time.time())
+        async with dead.claim(payment, ORDER):
+            with closing(sqlite3.connect(file)) as connection, connection:
+                connection.execute("UPDATE workers SET seen_at = seen_at + ?", (DAY,))
+
+            assert await claim_within(settings, header, PATIENCE) == "settling"
+
+
+async def test_database_clock_set_back_frees_leadership_of_dead_process(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    async with open_journal_store(Settings(database_url=f"sqlite:///{file}")) as store:
+        dead, next_leader = Journal(store, keep_seconds=DAY), Journal(store, keep_seconds=DAY)
+        await dead.acquire_leadership("background", MINUTE)
+        assert not await next_leader.acquire_leadership("background", MINUTE)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("UPDATE duties SET until = until + ?", (DAY,))
+
+        assert await next_leader.acquire_leadership("background", MINUTE)
 
 
 def test_clock_follows_monotonic_clock() -> None:

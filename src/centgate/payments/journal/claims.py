@@ -132,7 +132,8 @@ def is_unclaimed(owner: str | None, worker: Worker) -> UnitOfWork[bool]:
     if worker.is_same_process(owner):  # alive, and it releases its claims itself
         return False
     silent_seconds = yield from process_queries.seconds_since_heartbeat(owner)
-    return silent_seconds is None or silent_seconds > LEASE_SECONDS
+    # a heartbeat from the future is older than a change of the database's clock: a living process repeats it
+    return silent_seconds is None or abs(silent_seconds) > LEASE_SECONDS
 
 
 def heartbeat(worker: Worker) -> UnitOfWork[float]:

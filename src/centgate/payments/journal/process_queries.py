@@ -29,6 +29,9 @@ from centgate.payments.database.tables import (
     workers,
 )
 
+MAX_LEADERSHIP = 120.0
+"""Seconds that a lease of a background job never lasts; one that ends later is not respected."""
+
 
 def is_process_of(worker: ColumnElement[str]) -> ColumnElement[bool]:
     """Return the condition that a row of `workers` is the process of a worker."""
@@ -76,7 +79,12 @@ _ACQUIRE_LEADERSHIP = compile_statement(
             "worker": bindparam("worker", type_=String),
             "until": now() + bindparam("seconds", type_=Float),
         },
-        where=or_(duties.c.worker == bindparam("worker"), duties.c.until < now()),
+        where=or_(
+            duties.c.worker == bindparam("worker"),
+            duties.c.until < now(),
+            # acquired before the database's clock was set back: a living leader renews it
+            duties.c.until > now() + literal_column(str(MAX_LEADERSHIP)),
+        ),
     )
     .returning(AFFECTED_ROW)
 )
@@ -111,7 +119,10 @@ def prune_workers(seconds: float) -> UnitOfWork[None]:
 
 
 def acquire_leadership(name: str, worker: str, seconds: float) -> UnitOfWork[bool]:
-    """Acquire or renew leadership of a background job; False while another worker has it."""
+    """Acquire or renew leadership of a background job; False while another worker has it.
+
+    `seconds` is less than `MAX_LEADERSHIP`, and negative to release it.
+    """
     return bool(
         (yield BoundStatement(_ACQUIRE_LEADERSHIP, {"duty": name, "worker": worker, "seconds": seconds}))
     )
