@@ -257,6 +257,7 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.sequencer_feed: ("Infrastructure", "PriceFeed", "L2 Sequencer Uptime", 0, 0, 1),
         addresses.sanctions_list: ("Infrastructure", "SanctionsList"),
         addresses.ens_resolver: ("Infrastructure", "UniversalResolver"),
+        addresses.basename_registry: ("Infrastructure", "BasenameRegistry"),
         addresses.permit2: ("Permit2", "Permit2"),
         addresses.v2_factory: ("UniswapV2", "UniswapV2Factory", UNISWAP_V2_FEE),
         addresses.v3_factory: ("UniswapV3", "UniswapV3Factory"),
@@ -272,6 +273,8 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.algebra_factory: ("ConcentratedForks", "AlgebraFactory"),
         addresses.algebra_quoter: ("ConcentratedForks", "AlgebraQuoter", addresses.algebra_factory),
     }
+    for resolver in addresses.basename_resolvers:
+        contracts[resolver] = ("Infrastructure", "BasenameResolver")
     for factory, fee in addresses.v2_forks.values():
         contracts[factory] = ("UniswapV2", "UniswapV2Factory", fee)
     for symbol, (address, decimals) in addresses.stablecoins.items():

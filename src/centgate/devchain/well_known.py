@@ -31,6 +31,8 @@ class WellKnownAddresses:
     v2_forks: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     """Factories with the interface of Uniswap v2 and their fee in hundredths of a percent, by exchange."""
     ens_resolver: str = ""
+    basename_registry: str = ""
+    basename_resolvers: tuple[str, ...] = ()
     pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
     pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
     multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
@@ -38,7 +40,7 @@ class WellKnownAddresses:
 
 
 # sources: docs.uniswap.org, developer.pancakeswap.finance, docs.sushi.com, aerodrome-finance,
-# docs.chain.link, go.chainalysis.com, docs.ens.domains
+# docs.chain.link, go.chainalysis.com, docs.ens.domains, github.com/base/basenames
 ETHEREUM: Final = WellKnownAddresses(
     wrapped_native="0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
     native_feed="0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
@@ -88,6 +90,11 @@ BASE: Final = WellKnownAddresses(
         "DAI": ("0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb", 18),
     },
     v2_forks={"PancakeSwap": ("0x02a84c1b3BBD7401a5f7fa98a384EBC70bB5749E", 25)},
+    basename_registry="0xB94704422c2a1E396835A571837Aa5AE53285a95",
+    basename_resolvers=(
+        "0xC6d566A56A1aFf6508b41f6c90ff131615583BCD",
+        "0x426fA03fB86E510d0Dd9F70335Cf102a98b10875",
+    ),
 )
 
 POLYGON: Final = WellKnownAddresses(

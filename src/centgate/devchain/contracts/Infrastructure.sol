@@ -135,3 +135,26 @@ contract UniversalResolver {
         return reverse(account, coinType);
     }
 }
+
+/// Resolvers by node (the hash of a name), with a part of the interface of Basenames' Registry. Anyone may set one.
+contract BasenameRegistry {
+    mapping(bytes32 => address) public resolver;
+
+    function setResolver(bytes32 node, address account) external {
+        resolver[node] = account;
+    }
+}
+
+/// Names and addresses by node, with a part of the interface of Basenames' L2Resolver. Anyone may set them.
+contract BasenameResolver {
+    mapping(bytes32 => string) public name;
+    mapping(bytes32 => address) public addr;
+
+    function setName(bytes32 node, string calldata text) external {
+        name[node] = text;
+    }
+
+    function setAddr(bytes32 node, address account) external {
+        addr[node] = account;
+    }
+}
