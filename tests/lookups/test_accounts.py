@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.wallet.accounts import Account, classify_account_owner, parse_primary_name
+from centgate.crypto.wallet.accounts import Account, classify_account_owner
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain, create_contract_at
 from centgate.devchain.deployer import CONTRACTS
@@ -129,27 +129,3 @@ def test_delegated_wallet_names_its_contract() -> None:
         owner.delegate_address,
         3,
     )
-
-
-def test_names_with_lookalike_letters_are_omitted() -> None:
-    def parse(name: bytes) -> str | None:
-        return parse_primary_name(encode(["bytes", "address", "address"], [name, ZERO, ZERO]))
-
-    assert [parse(name) for name in (b"alice.eth", b"pay.alice.eth", b"my-name.cb.id")] == [
-        "alice.eth",
-        "pay.alice.eth",
-        "my-name.cb.id",
-    ]
-    hostile = [
-        "\u0430lice.eth".encode(),
-        b"Alice.eth",
-        b"a\nb.eth",
-        b"x" * 300 + b".eth",
-        b"",
-        b"eth",
-        b"\xff.eth",
-        b"xn--80ak6aa92e.eth",
-        b"pay.ab--c.eth",
-    ]
-    assert [parse(name) for name in hostile] == [None] * len(hostile)
-    assert parse_primary_name(b"\xff" * 96) is None

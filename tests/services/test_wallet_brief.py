@@ -238,6 +238,8 @@ class Node:
             return "0x" + encode_word(balance)
         if data.startswith("0xdf592f7d"):
             return "0x" + encode_word(self.sanctioned)
+        if data.startswith("0x0178b8bf"):  # resolver(bytes32): no address has a Basename
+            return "0x" + encode_word(0)
         if token not in self.names:
             raise MethodError("execution reverted")
         symbol, name, decimals = self.names[token]

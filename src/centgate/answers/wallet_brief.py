@@ -102,9 +102,9 @@ class WalletAccount(Data):
         description="Transactions that the wallet has sent; null for a contract, and when unknown."
     )
     name: str | None = Field(
-        description="Primary ENS name on Ethereum, which resolves back to this address. Its owner chose it: "
-        "it proves no identity. Null without one, on other chains, when unknown, and for names with other "
-        "characters than a-z, 0-9 and hyphens."
+        description="Primary ENS name on Ethereum, Basename on Base; it resolves back to this address. Its "
+        "owner chose it: it proves no identity. Null without one, on other chains, when unknown, and for "
+        "names with other characters than a-z, 0-9 and hyphens."
     )
     sanctioned: bool | None = Field(
         description="True if Chainalysis' list on the chain names the address as one that OFAC has "

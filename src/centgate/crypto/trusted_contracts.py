@@ -8,8 +8,9 @@ from functools import cache
 from centgate.chains import well_known_chain
 from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS
-from centgate.crypto.wallet.accounts import ENS_RESOLVERS, SANCTIONS_LISTS
+from centgate.crypto.wallet.accounts import SANCTIONS_LISTS
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
+from centgate.crypto.wallet.primary_names import BASENAME_REGISTRIES, BASENAME_RESOLVERS, ENS_RESOLVERS
 
 
 def trusted_contracts(chain_id: int) -> frozenset[str]:
@@ -27,6 +28,8 @@ def _list_addresses(chain_id: int) -> Iterator[str]:
     yield from KNOWN_TOKENS.get(chain_id, {})
     if resolver := ENS_RESOLVERS.get(chain_id):
         yield resolver
+    if registry := BASENAME_REGISTRIES.get(chain_id):
+        yield from (registry, *BASENAME_RESOLVERS)
     for exchange in EXCHANGES[chain_id]:
         yield from filter(None, (exchange.factory, exchange.quoter))
     feeds = PRICE_FEEDS[chain_id]

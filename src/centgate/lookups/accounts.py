@@ -9,17 +9,11 @@ from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
 from centgate.crypto.contract.owner_kinds import OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.wallet.accounts import (
-    ENS_RESOLVERS,
-    SANCTIONS_LISTS,
-    Account,
-    classify_account_owner,
-    encode_reverse_lookup,
-    parse_flag,
-    parse_primary_name,
-)
+from centgate.crypto.wallet.accounts import SANCTIONS_LISTS, Account, classify_account_owner, parse_flag
+from centgate.crypto.wallet.primary_names import NAMED_CHAINS
 from centgate.fallback import attempt
 from centgate.lookups import erc20
+from centgate.lookups.primary_names import PrimaryName, list_name_calls, read_primary_name
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.jsonrpc.results import OnchainAccount
 from centgate.providers.rpc import Rpc
@@ -30,13 +24,14 @@ _Answers = Mapping[str, bytes | None]
 async def read_account(rpc: Rpc, chain_id: int, address: str, *, max_wait: float) -> Account:
     """Return what the chain tells about an account (lower case), in one round of two requests.
 
-    Nothing is raised: what the node does not tell within `max_wait` seconds is unknown, and warned of.
+    A Basename is checked in one round more. Nothing is raised: what the node does not tell within `max_wait`
+    seconds is unknown, and warned of.
     """
     reason = "no node is configured for the chain"
     if rpc.is_configured and rpc.supports_chain(chain_id):
         try:
-            async with asyncio.timeout(max_wait):
-                return await _read_account(rpc, chain_id, address)
+            deadline = asyncio.get_running_loop().time() + max_wait
+            return await _read_account(rpc, chain_id, address, deadline)
         except TimeoutError:
             rpc.record_status("timeout")  # its calls were cancelled, which records nothing
             reason = f"the node did not answer within {max_wait:g} s"
@@ -57,32 +52,30 @@ async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
     return _classify_owner(address, state, answers)
 
 
-async def _read_account(rpc: Rpc, chain_id: int, address: str) -> Account:
-    state, answers = await _read_state(rpc, chain_id, address, _list_account_calls(chain_id, address))
-    named, listed = (answers or {}).get("name"), (answers or {}).get("sanctions")
+async def _read_account(rpc: Rpc, chain_id: int, address: str, deadline: float) -> Account:
+    async with asyncio.timeout_at(deadline):
+        state, answers = await _read_state(rpc, chain_id, address, _list_account_calls(chain_id, address))
+    name = PrimaryName()
+    if answers is not None:
+        name = await read_primary_name(rpc, chain_id, address, answers, deadline=deadline)
     account = classify_account_owner(
         _classify_owner(address, state, answers),
         transaction_count=state.transaction_count if state else None,
-        name=parse_primary_name(named),
-        is_sanctioned=parse_flag(listed),
+        name=name.text,
+        is_sanctioned=parse_flag((answers or {}).get("sanctions")),
     )
     if unknown := _list_unknown(chain_id, account, state, answers):
         facts = " and ".join(filter(None, (", ".join(unknown[:-1]), unknown[-1])))
         rpc.trace.add_warning(f"{facts} of the account are unknown: the node did not tell")
-    if account.name is None and erc20.decode_text(named):
-        rpc.trace.add_warning(
-            "the ENS name of the address is left out: it has other characters than a-z, 0-9 and hyphens"
-        )
+    if name.warning:
+        rpc.trace.add_warning(name.warning)
     return account
 
 
 def _list_account_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
-    known = well_known_chain(chain_id)
+    sanctions_list = SANCTIONS_LISTS[well_known_chain(chain_id)]
     is_sanctioned = function_selector("isSanctioned(address)") + erc20.encode_address(address)
-    calls = {"sanctions": ContractCall(SANCTIONS_LISTS[known], is_sanctioned)}
-    if resolver := ENS_RESOLVERS.get(known):
-        calls["name"] = ContractCall(resolver, encode_reverse_lookup(address))
-    return calls
+    return {"sanctions": ContractCall(sanctions_list, is_sanctioned), **list_name_calls(chain_id, address)}
 
 
 def _list_unknown(
@@ -93,7 +86,7 @@ def _list_unknown(
         "kind": account.kind == "unknown",
         "delegation": account.kind == "unknown",
         "transactions": state is None,
-        "name": answers is None and well_known_chain(chain_id) in ENS_RESOLVERS,
+        "name": answers is None and well_known_chain(chain_id) in NAMED_CHAINS,
         "sanctions": account.is_sanctioned is None,
     }
     return [fact for fact, is_missing in is_unknown.items() if is_missing]

@@ -166,7 +166,7 @@ async def wallet_brief(
 
     A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers with
     direction and counterparty; obviously suspicious tokens listed separately with the reasons; the kind of
-    account with its delegation, ENS name and sanctions; the total value and what it leaves out.
+    account with its delegation, ENS name or Basename, and sanctions; the total value and what it leaves out.
     """
     sources = WalletSources(request.chain_id, request.wallet_address, alchemy, blockscout, rpc)
     async with open_task_group() as group:

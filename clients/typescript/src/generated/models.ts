@@ -987,9 +987,9 @@ export interface WalletAccount {
   /** Transactions that the wallet has sent; null for a contract, and when unknown. */
   transactionCount: number | null;
   /**
-   * Primary ENS name on Ethereum, which resolves back to this address. Its owner chose it: it proves no
-   * identity. Null without one, on other chains, when unknown, and for names with other characters than
-   * a-z, 0-9 and hyphens.
+   * Primary ENS name on Ethereum, Basename on Base; it resolves back to this address. Its owner chose
+   * it: it proves no identity. Null without one, on other chains, when unknown, and for names with other
+   * characters than a-z, 0-9 and hyphens.
    */
   name: string | null;
   /**

@@ -1064,9 +1064,9 @@ class WalletAccount(AnswerData):
     transaction_count: int | None
     """Transactions that the wallet has sent; None for a contract, and when unknown."""
     name: str | None
-    """Primary ENS name on Ethereum, which resolves back to this address. Its owner chose it: it proves
-    no identity. None without one, on other chains, when unknown, and for names with other
-    characters than a-z, 0-9 and hyphens.
+    """Primary ENS name on Ethereum, Basename on Base; it resolves back to this address. Its owner
+    chose it: it proves no identity. None without one, on other chains, when unknown, and for names
+    with other characters than a-z, 0-9 and hyphens.
     """
     sanctioned: bool | None
     """True if Chainalysis' list on the chain names the address as one that OFAC has sanctioned, which

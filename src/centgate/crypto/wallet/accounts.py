@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owners import Owner
 
 WalletAccountKind = Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"]
@@ -22,15 +20,6 @@ SANCTIONS_LISTS: Mapping[int, str] = {
     8453: "0x3a91a31cb3dc49b4db9ce721f50a9d076c8d739b",
 }
 """Chainalysis' list of the addresses that OFAC names, by chain (go.chainalysis.com, sanctions oracle)."""
-ENS_RESOLVERS: Mapping[int, str] = {1: "0xeeeeeeee14d718c2b47d9923deab1335e144eeee"}
-"""ENS' UniversalResolver by chain (docs.ens.domains, deployments)."""
-
-_COIN_TYPE_ETHER = 60
-_PLAIN_NAME = re.compile(r"(?=.{3,64}\Z)(?:(?!..--)[a-z0-9_](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
-"""Names of letters without lookalikes, of which two hyphens in places 3 and 4 are not normalized.
-
-Others would need ENSIP-15's tables to be told from imitations: 80 MB of memory.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +38,7 @@ class Account:
     transaction_count: int | None = None
     """Transactions that a wallet has sent."""
     name: str | None = None
-    """Primary ENS name, which resolves back to the account."""
+    """Primary name, which resolves back to the account."""
     is_sanctioned: bool | None = None
 
 
@@ -93,29 +82,6 @@ def list_account_findings(account: Account) -> list[str]:
     if account.is_sanctioned:
         findings.append("the address is on OFAC's sanctions list, by Chainalysis' list on the chain")
     return findings
-
-
-def encode_reverse_lookup(address: str) -> bytes:
-    """Encode `reverse(bytes,uint256)`: the primary name of an address, checked by the resolver."""
-    from eth_abi.abi import encode  # imported late, by `runtime`
-
-    values = encode(["bytes", "uint256"], [bytes.fromhex(address[2:]), _COIN_TYPE_ETHER])
-    return function_selector("reverse(bytes,uint256)") + values
-
-
-def parse_primary_name(returned: bytes | None) -> str | None:
-    """Parse the name; None without one, and for a name with letters that may imitate others."""
-    if not returned:
-        return None
-    from eth_abi.abi import decode
-    from eth_abi.exceptions import DecodingError
-
-    try:
-        (name, *_) = decode(["bytes", "address", "address"], returned, strict=False)
-        text = name.decode("ascii")
-    except (DecodingError, OverflowError, UnicodeDecodeError):
-        return None
-    return text if _PLAIN_NAME.fullmatch(text) else None
 
 
 def parse_flag(returned: bytes | None) -> bool | None:
