@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 AFFECTED_ROW: ColumnElement[Any] = literal_column("1")
 """Constant that a change returns for each affected row."""
+_RETURNING = "RETURNING 1"
 ABOVE_ALL_IDS = 1 << 62
 """Bound for reading a table by descending id from its start."""
 
@@ -47,9 +48,13 @@ class CompiledStatement:
 
     @cached_property
     def sqlite(self) -> tuple[str, ...]:
-        """SQL with named parameters."""
+        """SQL with named parameters. A change does not return AFFECTED_ROW: the driver counts its rows.
+
+        SQLite puts returned rows into a table of their own, a third of the time of a payment's statements.
+        """
         dialect = sqlite.dialect(paramstyle="named")
-        return tuple(str(clause.compile(dialect=dialect)) for clause in self._for_sqlite)
+        texts = (str(clause.compile(dialect=dialect)) for clause in self._for_sqlite)
+        return tuple(text.removesuffix(f" {_RETURNING}") for text in texts)
 
     @cached_property
     def postgresql(self) -> str:
@@ -64,7 +69,7 @@ class CompiledStatement:
     @cached_property
     def postgresql_numbered(self) -> str:
         """The same SQL with one more parameter, a number that is returned for each affected row."""
-        text, _, rest = self.postgresql.rpartition("RETURNING 1")
+        text, _, rest = self.postgresql.rpartition(_RETURNING)
         assert text, "only a statement that returns AFFECTED_ROW"
         assert not rest, "only a statement that returns AFFECTED_ROW"
         return f"{text}RETURNING ${len(self.names) + 1}::integer"

@@ -13,7 +13,7 @@ import asyncio
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -39,6 +39,8 @@ from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavaila
 
 T = TypeVar("T")
 
+_AFFECTED_ROW: Mapping[str, Any] = {}
+"""Stands for each row that a change without returned rows has affected."""
 MAX_UNITS_PER_COMMIT = 256
 """Maximum number of units in one commit."""
 FAST_COMMIT_SECONDS = 0.001
@@ -382,7 +384,8 @@ def _run_unit(unit: UnitOfWork[T], connection: sqlite3.Connection) -> T:
 def _fetch_rows(bound: BoundStatement, connection: sqlite3.Connection) -> list[ResultRow]:
     rows: list[ResultRow] = []
     for text in bound.statement.sqlite:
-        rows = connection.execute(text, bound.parameters).fetchall()
+        cursor = connection.execute(text, bound.parameters)
+        rows = [_AFFECTED_ROW] * cursor.rowcount if cursor.description is None else cursor.fetchall()
         if not rows:
             break
     return rows
