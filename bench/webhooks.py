@@ -15,10 +15,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+import msgspec
 import uvloop
 from buyer import Buyer, encode_header
 from databases import postgres_server
@@ -95,7 +95,8 @@ async def _measure_payments(journal: Journal, payments: Sequence[Payment], concu
 
 def _copy_payment(payment: Payment) -> Payment:
     """Return a copy of a payment with a new random nonce."""
-    return replace(payment, key=replace(payment.key, nonce="0x" + secrets.token_hex(32)))
+    key = msgspec.structs.replace(payment.key, nonce="0x" + secrets.token_hex(32))
+    return msgspec.structs.replace(payment, key=key)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+import msgspec
 from starlette.types import Scope
 
 from centgate.client_address import ClientAddressReader
@@ -283,7 +284,7 @@ class Admission:
         the answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
         wait = self._limits.wrong_requests.seconds_until(pair)
-        itself = replace(payment, identifier=None)  # else finds other payments of this key
+        itself = msgspec.structs.replace(payment, identifier=None)  # else finds other payments of this key
         note = replace(await journal.find_note(itself) or UNCHARGED_RESEND, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
         return self._rate_limited("payment", message, wait, note)

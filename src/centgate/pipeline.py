@@ -11,11 +11,11 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import orjson
 import structlog
 
@@ -50,8 +50,7 @@ from centgate.schema import Request
 from centgate.service import AnyService
 
 
-@dataclass(frozen=True, slots=True)
-class PaidCall:
+class PaidCall(msgspec.Struct, frozen=True):
     """A request to a paid route, not parsed yet."""
 
     request_id: str
@@ -61,8 +60,7 @@ class PaidCall:
     """Its token of the limits on unpaid requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaidRequest:
+class PaidRequest(msgspec.Struct, frozen=True):
     """A valid request, and a payment that may be accepted for it."""
 
     service: AnyService

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar, cast
 
+import msgspec
 import orjson
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -31,8 +31,7 @@ _COMPRESSIONS = frozenset({"br", "compress", "deflate", "gzip", "x-gzip", "zstd"
 R = TypeVar("R", bound=Request)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestBody:
+class RequestBody(msgspec.Struct, frozen=True):
     """Body of a request as it was received, with the headers that describe it."""
 
     content: bytes

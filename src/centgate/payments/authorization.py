@@ -7,7 +7,6 @@ data.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, cast
 
@@ -51,8 +50,7 @@ SignatureForm = Literal["key", "contract", "counterfactual"]
 """Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(msgspec.Struct, frozen=True):
     """A decoded payment, checked as far as possible without network or journal."""
 
     key: PaymentKey
@@ -83,8 +81,7 @@ class Payment:
     """True if the route's current terms are on a test network, whatever the payment was signed for."""
 
 
-@dataclass(frozen=True, slots=True)
-class PresentedPayment:
+class PresentedPayment(msgspec.Struct, frozen=True):
     """A signed transfer as a request presented it, before its checks."""
 
     payload: ExactPayload

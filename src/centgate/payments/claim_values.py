@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import msgspec
+
 from centgate.payments.authorization import Payment
 from centgate.payments.database.tables import RowState
 from centgate.payments.payment_key import PaymentKey
 from centgate.payments.worker_id import Worker
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class StoredAnswer(msgspec.Struct, frozen=True):
     """A delivered answer, replayed byte for byte when the request is repeated."""
 
     status: int
@@ -26,16 +27,14 @@ class StoredAnswer:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RequestBinding:
+class RequestBinding(msgspec.Struct, frozen=True):
     """The request that a payment is claimed for: service, and digest of method, path and canonical body."""
 
     service: str
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class FacilitatorChoice:
+class FacilitatorChoice(msgspec.Struct, frozen=True):
     """The configured facilitators by name, and the one for a payment that none of them may have."""
 
     names: tuple[str, ...]
@@ -96,8 +95,7 @@ class ClaimedElsewhere:
     """Another worker is processing the payment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimAttempt:
+class ClaimAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One attempt to claim a payment for a request."""
 
     payment: Payment

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -57,8 +58,7 @@ def payments_disabled() -> PaymentNotConfigured:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentHeaders:
+class PaymentHeaders(msgspec.Struct, frozen=True):
     """Headers of a request that carry its payment."""
 
     signature: str | None = None
@@ -123,7 +123,7 @@ class PaymentGate:
         payment = self.read(slug, headers, now)
         problem = payment.rejection or await self._signature_problem(payment)
         if payment.rejection is None and (refusal := self.find_payer_refusal(payment.key.payer)):
-            payment = replace(payment, rejection=refusal)
+            payment = msgspec.structs.replace(payment, rejection=refusal)
         problem = problem or payment.rejection or self._overload_error()
         if problem and await self._journal.find_note(payment) is None:
             raise problem

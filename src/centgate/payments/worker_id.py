@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+
+import msgspec
 
 LEASE_SECONDS = 3.0
 """Seconds without a heartbeat after which a process counts as dead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True):
     """Identity of a worker: a process, an independent component of it, or one of their claims."""
 
     process: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
+import msgspec
 from sqlalchemy import Float, FromClause, Table, Update, bindparam, literal_column, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import insert
@@ -79,8 +80,7 @@ class CompiledStatement:
         return cast(SQLCompiler, self._for_postgresql.compile(dialect=postgresql()))
 
 
-@dataclass(frozen=True, slots=True)
-class BoundStatement:
+class BoundStatement(msgspec.Struct, frozen=True):
     """A statement with its parameters."""
 
     statement: CompiledStatement

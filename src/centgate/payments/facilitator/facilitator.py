@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import msgspec
 import orjson
 
 from centgate.errors import PaymentNote, PaymentRequired
@@ -56,8 +57,7 @@ _NO_TRANSACTION = re.compile(r"\s*(0[xX])?0*\s*")
 """What facilitators write for no transaction: nothing, or zeros."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementConfirmed:
+class SettlementConfirmed(msgspec.Struct, frozen=True):
     """The money moved; `receipt` is x402's SettleResponse for `PAYMENT-RESPONSE`."""
 
     receipt: dict[str, Any]
@@ -181,8 +181,7 @@ def build_auth_headers(account: FacilitatorAccount, url: str, *, method: str = "
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _SettleResponse:
+class _SettleResponse(msgspec.Struct, frozen=True):
     """The relevant fields of a SettleResponse, or of a VerifyResponse that refuses."""
 
     success: bool

@@ -12,10 +12,10 @@ import ssl
 from base64 import b64encode
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+import msgspec
 from aiohappyeyeballs import start_connection  # pyright: ignore[reportUnknownVariableType]
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from yarl import URL
@@ -50,8 +50,7 @@ class NotConnected(OSError):
         self.timed_out = timed_out
 
 
-@dataclass(frozen=True, slots=True)
-class FacilitatorResponse:
+class FacilitatorResponse(msgspec.Struct, frozen=True):
     """Status, body and `EXTENSION-RESPONSES` header of a response."""
 
     status: int
