@@ -383,8 +383,8 @@ def _run_unit(unit: UnitOfWork[T], connection: sqlite3.Connection) -> T:
 
 def _fetch_rows(bound: BoundStatement, connection: sqlite3.Connection) -> list[ResultRow]:
     rows: list[ResultRow] = []
-    for text in bound.statement.sqlite:
-        cursor = connection.execute(text, bound.parameters)
+    for text, names in bound.statement.sqlite:
+        cursor = connection.execute(text, [bound.parameters[name] for name in names])
         rows = [_AFFECTED_ROW] * cursor.rowcount if cursor.description is None else cursor.fetchall()
         if not rows:
             break

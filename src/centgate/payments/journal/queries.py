@@ -97,9 +97,19 @@ def may_be_sent(row: ResultRow) -> bool:
     return row["state"] == "unused" and row["presentations"] > 1
 
 
+_UNSET_WHEN_NEW = frozenset(
+    {"transaction", "reason", "attempts", "retry_at", "settled_at", "request_id", "status", "open_cause"}
+)
+"""Columns left to their defaults when a payment is inserted: `sqlite3` looks for an adapter of each null."""
 _INSERT_PAYMENT = compile_statement(
     insert(payments)
-    .values({column.name: bindparam(column.name) for column in payments.c if not column.primary_key})
+    .values(
+        {
+            column.name: bindparam(column.name)
+            for column in payments.c
+            if not column.primary_key and column.name not in _UNSET_WHEN_NEW
+        }
+    )
     .on_conflict_do_nothing()
     .returning(AFFECTED_ROW)
 )
@@ -241,7 +251,10 @@ def _update_with_history_statement(columns: tuple[str, ...]) -> Any:
 
 
 def insert_payment(key: PaymentKey, values: dict[str, Any]) -> UnitOfWork[bool]:
-    """Insert a payment; False if its key, or its payer's idempotency key, exists already."""
+    """Insert a payment; False if its key, or its payer's idempotency key, exists already.
+
+    Columns that only a later change sets get their defaults, whatever `values` has for them.
+    """
     row = {"network": key.network, "asset": key.asset, "payer": key.payer, "nonce": key.nonce, **values}
     # idempotency keys are locked too, in another order: two groups could wait for each other
     lock_order = _lock_order(key) if values["identifier"] is None else ()
