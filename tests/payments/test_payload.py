@@ -1,17 +1,19 @@
-"""Payment payloads: `parse_payload` accepts exactly the shapes that the models of the x402 package accept."""
+"""Payment payloads: exactly the shapes are accepted that the models of the x402 package accept."""
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from typing import Annotated, Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from x402.schemas import PaymentPayload as SdkPayload
 
-from centgate.payments.payload import parse_payload
+from centgate.payments.payload import decode_payload, parse_payload
 
 Address = Annotated[str, Field(pattern=r"^0x[0-9a-fA-F]{40}$")]
 Number = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,77})$")]
@@ -159,7 +161,7 @@ def parse_by_sdk(content: Any) -> tuple[Any, ...] | None:
 def parse_by_api(content: Any) -> tuple[Any, ...] | None:
     """Return the fields as the API reads them, or None if it refuses the payload."""
     try:
-        payload = parse_payload(content)
+        payload = decode_payload(json.dumps(content)) or parse_payload(content)
     except ValueError:
         return None
     signed, accepted = payload.payload.authorization, payload.accepted
@@ -167,13 +169,23 @@ def parse_by_api(content: Any) -> tuple[Any, ...] | None:
         payload.payload.signature,
         {name: getattr(signed, name) for name in signed.__struct_fields__},
         {name: getattr(accepted, name) for name in accepted.__struct_fields__},
-        payload.extensions,
+        payload.extensions and {name: decode(value) for name, value in payload.extensions.items()},
     )
+
+
+def decode(extension: Any) -> Any:
+    """Return the value of an extension, which may not be decoded yet."""
+    return json.loads(bytes(extension)) if isinstance(extension, msgspec.Raw) else extension
 
 
 def test_official_payment_is_read_as_by_sdk() -> None:
     """No field of the usual form is lost."""
     assert parse_by_api(WHOLE) == parse_by_sdk(WHOLE) is not None
+
+
+def test_official_payment_needs_no_lenient_model() -> None:
+    """The usual form is decoded in one step."""
+    assert decode_payload(json.dumps(WHOLE)) is not None
 
 
 @pytest.mark.extended

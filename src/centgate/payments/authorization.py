@@ -23,6 +23,7 @@ from centgate.payments.payload import (
     ExactPayload,
     PaymentPayload,
     TransferAuthorization,
+    decode_payload,
     parse_payload,
 )
 from centgate.payments.payment_key import PaymentKey
@@ -90,7 +91,7 @@ class PresentedPayment(msgspec.Struct, frozen=True):
     mismatch: PaymentRequired | None
     """The error if these are not the route's current terms."""
     extensions: dict[str, Any] | None = None
-    """Extensions of an x402 payload, if any."""
+    """Extensions of an x402 payload, if any, as in `PaymentPayload`."""
     expires_at: float | None = None
     """End of the challenge that it answers, in seconds since 1970; x402 has none."""
 
@@ -234,10 +235,13 @@ def _decode_header(header: str) -> PaymentPayload:
         raise build_rejection(f"PAYMENT-SIGNATURE is longer than {MAX_HEADER} bytes", "invalid_payload")
     try:
         # msgspec decodes base64 in a quarter of the time of `binascii`, and as strictly
-        text = msgspec.convert(header, bytes)
+        decoded = msgspec.convert(header, bytes)
     except ValueError as error:
         raise _format_rejection("it is not standard base64 with padding") from error
     try:
+        text = decoded.decode()
+        if (payload := decode_payload(text)) and payload.x402_version == X402_VERSION:
+            return payload
         raw = orjson.loads(text)
     except ValueError as error:
         raise _format_rejection("the decoded text is not JSON") from error

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import msgspec
+import orjson
+
 PAYMENT_IDENTIFIER = "payment-identifier"
 IDENTIFIER_EXTENSION: dict[str, Any] = {
     "info": {"required": False},
@@ -38,6 +41,8 @@ def parse_idempotency_key(identifier: str | None, header: str | None) -> str | N
 def parse_payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     """Return the payment identifier of a payload's extensions. Raises ValueError for a malformed one."""
     extension = extensions.get(PAYMENT_IDENTIFIER) if extensions else None
+    if isinstance(extension, msgspec.Raw):
+        extension = orjson.loads(bytes(extension))
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
     return None if value is None else _validate_identifier(value, "the payment identifier")
