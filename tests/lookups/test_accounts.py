@@ -36,7 +36,8 @@ async def test_name_and_sanctions_are_read(chain_settings: Settings) -> None:
     with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
             found = [
-                await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in (alice, bob, thief, token)
+                (await read_account(rpc, CHAIN_ID, each, max_wait=9))[0]
+                for each in (alice, bob, thief, token)
             ]
 
     assert [each.kind for each in found] == ["wallet", "wallet", "wallet", "contract"]
@@ -48,7 +49,7 @@ async def test_name_and_sanctions_are_read(chain_settings: Settings) -> None:
 async def test_name_and_sanctions_are_unknown_without_contracts(chain_settings: Settings) -> None:
     with serve_app(create_rpc_app(EvmChain(CHAIN_ID, {})), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
-            found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
+            found, _ = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
 
     assert (found.kind, found.name, found.is_sanctioned) == ("wallet", None, None)
     assert [each for each in rpc.trace.warnings if each.startswith("sanctions of the account are unknown")]
@@ -56,14 +57,14 @@ async def test_name_and_sanctions_are_unknown_without_contracts(chain_settings: 
 
 async def test_everything_is_unknown_without_node(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
-        found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
+        found, _ = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=9)
 
     assert (found.kind, found.transaction_count, found.is_sanctioned) == ("unknown", None, None)
 
 
 async def test_slow_node_is_abandoned(chain_settings: Settings) -> None:
     async with open_providers(chain_settings, "http://127.0.0.1:9") as (rpc, _):
-        found = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=0)
+        found, _ = await read_account(rpc, CHAIN_ID, BUYER_ACCOUNTS[0].address.lower(), max_wait=0)
 
     assert found == Account("unknown")
     assert "did not answer within 0 s" in rpc.trace.warnings[0]
@@ -90,7 +91,7 @@ async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settin
     with serve_app(app, 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
             addresses = (SAFE, EXTENDED_SAFE, DELEGATED)
-            found = [await read_account(rpc, CHAIN_ID, each, max_wait=9) for each in addresses]
+            found = [(await read_account(rpc, CHAIN_ID, each, max_wait=9))[0] for each in addresses]
 
     assert found == [
         Account("safe", threshold=2, owner_count=3, has_modules=False, is_sanctioned=False),

@@ -47,7 +47,7 @@ async def read_name(
     market: Market, account: str, *, max_wait: float = MAX_WAIT
 ) -> tuple[str | None, list[str]]:
     """Return the name of an account, and the warnings about it."""
-    found = await read_account(market.rpc, market.chain_id, account, max_wait=max_wait)
+    found, _ = await read_account(market.rpc, market.chain_id, account, max_wait=max_wait)
     assert (found.kind, found.is_sanctioned) == ("wallet", False)
     return found.name, [each for each in market.rpc.trace.warnings if "name" in each]
 

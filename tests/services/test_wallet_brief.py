@@ -720,7 +720,7 @@ def test_answer_works_without_prices(
     api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, fault: Fault
 ) -> None:
     upstreams.faults["defillama"] = fault
-    serve_alchemy(upstreams, {USDC[1]: 5})
+    serve_alchemy(upstreams, {GEM: 5}, names={GEM: ("GEM", "Gem", 18)})
     client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
 
     answer = buy_brief(client, 1)

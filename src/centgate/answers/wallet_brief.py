@@ -30,6 +30,7 @@ from centgate.crypto.wallet.valuation import (
 )
 from centgate.crypto.wallet.wallets import (
     Price,
+    PriceSource,
     Token,
     Transfer,
     WalletSource,
@@ -76,7 +77,11 @@ class Worth(Data):
     priced_at: str | None = Field(
         description="Time of the price, ISO 8601, UTC; null when its source gives none."
     )
-    source: Literal["blockscout", "defillama"]
+    source: PriceSource = Field(
+        description="`chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a "
+        "known dollar stablecoin, counted as one dollar whatever it is worth. Both are used only without "
+        "DefiLlama."
+    )
 
 
 class WalletAccount(Data):

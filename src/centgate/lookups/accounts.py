@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
@@ -13,6 +13,7 @@ from centgate.crypto.wallet.accounts import SANCTIONS_LISTS, Account, classify_a
 from centgate.crypto.wallet.primary_names import NAMED_CHAINS
 from centgate.fallback import attempt
 from centgate.lookups import erc20
+from centgate.lookups.chainlink import native_price_calls
 from centgate.lookups.primary_names import PrimaryName, list_name_calls, read_primary_name
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.jsonrpc.results import OnchainAccount
@@ -21,11 +22,14 @@ from centgate.providers.rpc import Rpc
 _Answers = Mapping[str, bytes | None]
 
 
-async def read_account(rpc: Rpc, chain_id: int, address: str, *, max_wait: float) -> Account:
+async def read_account(
+    rpc: Rpc, chain_id: int, address: str, *, max_wait: float
+) -> tuple[Account, Sequence[bytes | None]]:
     """Return what the chain tells about an account (lower case), in one round of two requests.
 
-    A Basename is checked in one round more. Nothing is raised: what the node does not tell within `max_wait`
-    seconds is unknown, and warned of.
+    With it come the answers to `native_price_calls`, which take no request of their own; none if they were
+    not read. A Basename is checked in one round more. Nothing is raised: what the node does not tell within
+    `max_wait` seconds is unknown, and warned of.
     """
     reason = "no node is configured for the chain"
     if rpc.is_configured and rpc.supports_chain(chain_id):
@@ -38,7 +42,7 @@ async def read_account(rpc: Rpc, chain_id: int, address: str, *, max_wait: float
     rpc.trace.add_warning(
         f"kind, delegation, transactions, name and sanctions of the account are unknown: {reason}"
     )
-    return Account("unknown")
+    return Account("unknown"), ()
 
 
 async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
@@ -52,9 +56,13 @@ async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
     return _classify_owner(address, state, answers)
 
 
-async def _read_account(rpc: Rpc, chain_id: int, address: str, deadline: float) -> Account:
+async def _read_account(
+    rpc: Rpc, chain_id: int, address: str, deadline: float
+) -> tuple[Account, Sequence[bytes | None]]:
+    feed_calls = {f"feed {number}": call for number, call in enumerate(native_price_calls(chain_id))}
+    calls = {**_list_account_calls(chain_id, address), **feed_calls}
     async with asyncio.timeout_at(deadline):
-        state, answers = await _read_state(rpc, chain_id, address, _list_account_calls(chain_id, address))
+        state, answers = await _read_state(rpc, chain_id, address, calls)
     name = PrimaryName()
     if answers is not None:
         name = await read_primary_name(rpc, chain_id, address, answers, deadline=deadline)
@@ -69,7 +77,7 @@ async def _read_account(rpc: Rpc, chain_id: int, address: str, deadline: float) 
         rpc.trace.add_warning(f"{facts} of the account are unknown: the node did not tell")
     if name.warning:
         rpc.trace.add_warning(name.warning)
-    return account
+    return account, [answers[each] for each in feed_calls] if answers else ()
 
 
 def _list_account_calls(chain_id: int, address: str) -> dict[str, ContractCall]:

@@ -155,7 +155,8 @@ async def _confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[
     )
     if decimals is None or decimals > MAX_DECIMALS:
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
-    native_usd = parse_native_price(rpc.trace, chain_id, prices)
+    native_price = parse_native_price(rpc.trace, chain_id, prices)
+    native_usd = native_price.usd if native_price else None
     return TokenFacts(decimals, as_clean_name(decode_text(symbol)), native_usd)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from centgate.chains import well_known_chain
+from centgate.chains import from_chain_seconds, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import MAX_FEED_AGE, MIN_FEED_AGE, PRICE_FEEDS, SEQUENCER_GRACE
+from centgate.crypto.wallet.wallets import Price
 from centgate.lookups.erc20 import WORD, decode_word
 from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.contract_calls import ContractCall
@@ -21,31 +22,36 @@ def native_price_calls(chain_id: int) -> list[ContractCall]:
     return [*calls, ContractCall(feeds.sequencer, latest)] if feeds.sequencer else calls
 
 
-def parse_native_price(trace: RequestTrace, chain_id: int, answers: Sequence[bytes | None]) -> float | None:
-    """Parse US dollars for the native coin; None, with a warning, if they cannot be relied on."""
-    feed, *sequencer = answers
-    native_usd = _parse_feed(feed, PRICE_FEEDS[well_known_chain(chain_id)].heartbeat)
-    if native_usd is None:
+def parse_native_price(trace: RequestTrace, chain_id: int, answers: Sequence[bytes | None]) -> Price | None:
+    """Parse the price of the native coin; None, with a warning, if it cannot be relied on.
+
+    `answers` are those to `native_price_calls`; none if they were not read.
+    """
+    feed, *sequencer = answers or [None]
+    price = _parse_feed(feed, chain_id)
+    if price is None:
         trace.add_warning("Chainlink's price of the native coin is missing or too old")
     elif sequencer and not (is_up := _is_sequencer_up(sequencer[0])):
-        native_usd = None
+        price = None
         reason = (
             "whether the chain's sequencer is up is not known"
             if is_up is None
             else "the chain's sequencer is down or has just restarted"
         )
         trace.add_warning(f"{reason}, so Chainlink's prices are not used")
-    return native_usd
+    return price
 
 
-def _parse_feed(answer: bytes | None, heartbeat: int) -> float | None:
+def _parse_feed(answer: bytes | None, chain_id: int) -> Price | None:
     """Parse `latestRoundData` of a feed with 8 decimals; None if missing, not above 0, stale or future."""
     if answer is None or len(answer) < 5 * WORD:
         return None
-    price, updated_at = int.from_bytes(answer[32:64], "big", signed=True), decode_word(answer, 3)
-    max_age = max(MAX_FEED_AGE * heartbeat, MIN_FEED_AGE)
-    is_current = -MIN_FEED_AGE <= time.time() - updated_at <= max_age
-    return price / 10**8 if price > 0 and is_current else None
+    units, updated_at = int.from_bytes(answer[32:64], "big", signed=True), decode_word(answer, 3)
+    max_age = max(MAX_FEED_AGE * PRICE_FEEDS[well_known_chain(chain_id)].heartbeat, MIN_FEED_AGE)
+    if units <= 0 or not -MIN_FEED_AGE <= time.time() - updated_at <= max_age:
+        return None
+    at = from_chain_seconds(updated_at, chain_id)
+    return Price(units / 10**8, None, symbol=None, decimals=18, at=at, source="chainlink")
 
 
 def _is_sequencer_up(answer: bytes | None) -> bool | None:

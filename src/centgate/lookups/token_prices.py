@@ -1,4 +1,7 @@
-"""Fetch prices of tokens, and warn of those that are missing, old or without a time."""
+"""Fetch prices of tokens, and warn of those that are missing, old or without a time.
+
+Without DefiLlama, the few prices are used that the chain tells.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from centgate.chains import CHAIN_BY_ID, ZERO_ADDRESS
+from centgate.crypto.token.exchange_tables import QUOTE_TOKENS
+from centgate.crypto.token.trade_funding import trade_funding
 from centgate.crypto.wallet.wallets import Price
 from centgate.fallback import attempt
+from centgate.lookups.chainlink import parse_native_price
 from centgate.providers.defillama import DefiLlama
 from centgate.timestamps import format_timestamp
 
@@ -33,7 +39,7 @@ async def fetch_token_prices(
         return None
     if not defillama.is_configured:
         defillama.trace.add_warning(
-            f"{defillama.info.label} is not configured on this deployment, so prices are missing"
+            f"{defillama.info.label} is not configured on this deployment, so its prices are missing"
         )
         return None
     prices = await attempt(defillama.token_prices, chain_id, tokens[:MAX_PRICED_TOKENS])
@@ -44,6 +50,33 @@ async def fetch_token_prices(
             f"the prices of {len(tokens) - MAX_PRICED_TOKENS} tokens were not queried"
         )
     _warn_of_old_prices(prices, defillama)
+    return prices
+
+
+def list_chain_prices(
+    defillama: DefiLlama, chain_id: int, feed_answers: Sequence[bytes | None]
+) -> dict[str, Price]:
+    """Return the prices by address that are known without DefiLlama, which a warning names.
+
+    They are Chainlink's of the native coin and its wrapped form, from the answers to `native_price_calls`,
+    and one dollar for the chain's dollar stablecoins, as in the prices of pools. Empty on a development
+    chain.
+    """
+    if chain_id not in CHAIN_BY_ID:
+        return {}
+    prices = {
+        quote.address: Price(1.0, None, quote.symbol, quote.decimals, at=None, source="peg")
+        for quote in QUOTE_TOKENS[chain_id]
+        if not quote.is_native
+    }
+    coin = parse_native_price(defillama.trace, chain_id, feed_answers)
+    if coin:
+        prices |= {NATIVE_COIN: coin, trade_funding(chain_id).wrapped: coin}
+    coin_source = "the native coin and its wrapped form have Chainlink's price, " if coin else ""
+    defillama.trace.add_warning(
+        f"without {defillama.info.label}, {coin_source}known dollar stablecoins count as one dollar, "
+        "whatever they are worth, and no other token is priced in this way"
+    )
     return prices
 
 

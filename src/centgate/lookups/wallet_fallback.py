@@ -191,8 +191,11 @@ class WalletSources:
         )
 
 
-async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mapping[str, Price]:
-    """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved."""
+async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mapping[str, Price] | None:
+    """Fetch prices of the native coin (as the zero address), of tokens held and of tokens moved.
+
+    None without an answer of DefiLlama.
+    """
     moved_tokens = [each.token.address for each in snapshot.transfers[:MAX_RECENT_TRANSFERS] if each.token]
     held_tokens = [each.token.address for each in snapshot.holdings]
     known_tokens = [token for token in held_tokens if find_known_token(snapshot.chain_id, token)]
@@ -202,9 +205,7 @@ async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mappin
         if token not in NATIVE_COIN_ADDRESSES
     ]
     prices = await fetch_token_prices(defillama, snapshot.chain_id, [NATIVE_COIN, *tokens])
-    if prices is None:
-        return {}
-    if NATIVE_COIN not in prices and snapshot.coin.price_usd is None:
+    if prices is not None and NATIVE_COIN not in prices and snapshot.coin.price_usd is None:
         defillama.trace.add_warning(
             "the price of the native coin is unknown, and so is the value of the native balance"
         )

@@ -22,6 +22,7 @@ from centgate.chains import Address, ChainRequest
 from centgate.crypto.wallet.accounts import list_account_findings
 from centgate.fallback import open_task_group
 from centgate.lookups.accounts import read_account
+from centgate.lookups.token_prices import list_chain_prices
 from centgate.lookups.wallet_fallback import WalletSources, fetch_prices
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.alchemy import Alchemy
@@ -175,8 +176,11 @@ async def wallet_brief(
         )
         found = await sources.fetch_snapshot()
         prices = await fetch_prices(found, defillama)
+        if prices is None:
+            _, feed_answers = await account_task
+            prices = list_chain_prices(defillama, request.chain_id, feed_answers)
         snapshot = await sources.add_metadata(found, prices)
-    account = account_task.result()
+    account, _ = account_task.result()
     rpc.trace.put_warnings_first(list_account_findings(account))
     unchecked = len(found.holdings) - len(snapshot.holdings)
     return build_wallet_brief(snapshot, prices, account, unchecked, defillama.trace)

@@ -65,9 +65,12 @@ def build_holding(symbol: str | None, amount: int = 10**18, decimals: int | None
         (2.0, build_price(3, 0.9), PriceQuote(3, 0.9, "defillama")),
         (2.0, build_price(3, 0.89), PriceQuote(2.0, None, "blockscout")),
         (None, build_price(3, 0.89), PriceQuote(3, 0.89, "defillama")),
+        (2.0, Price(3, None, "X", 18, None, "chainlink"), PriceQuote(3, None, "chainlink")),
+        (2.0, Price(1, None, "X", 18, None, "peg"), PriceQuote(2.0, None, "blockscout")),
+        (None, Price(1, None, "X", 18, None, "peg"), PriceQuote(1, None, "peg")),
     ],
 )
-def test_doubtful_price_yields_to_that_of_explorer(
+def test_doubtful_or_assumed_price_yields_to_that_of_explorer(
     own: float | None, llama: Price | None, expected: PriceQuote | None
 ) -> None:
     assert choose_quote(own, llama) == expected

@@ -1047,7 +1047,11 @@ export interface Worth {
   doubtful: boolean;
   /** Time of the price, ISO 8601, UTC; null when its source gives none. */
   pricedAt: string | null;
-  source: "blockscout" | "defillama" | (string & {});
+  /**
+   * `chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known dollar
+   * stablecoin, counted as one dollar whatever it is worth. Both are used only without DefiLlama.
+   */
+  source: "blockscout" | "chainlink" | "defillama" | "peg" | (string & {});
 }
 
 /** Approvals of a wallet, with findings and recommendations. */

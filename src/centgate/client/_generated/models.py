@@ -1122,7 +1122,11 @@ class Worth(AnswerData):
     """
     priced_at: str | None
     """Time of the price, ISO 8601, UTC; None when its source gives none."""
-    source: Literal["blockscout", "defillama"] | str
+    source: Literal["blockscout", "chainlink", "defillama", "peg"] | str
+    """`chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known
+    dollar stablecoin, counted as one dollar whatever it is worth. Both are used only without
+    DefiLlama.
+    """
 
 
 class ApprovalRiskData(AnswerData):

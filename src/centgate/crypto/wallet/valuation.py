@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from centgate.crypto.wallet.wallets import (
     MIN_CONFIDENCE,
     Holding,
     NativeCoin,
     Price,
+    PriceSource,
     to_whole_units,
     usd_value,
 )
@@ -23,7 +23,7 @@ class PriceQuote:
 
     usd: float
     confidence: float | None
-    source: Literal["blockscout", "defillama"]
+    source: PriceSource
     at: datetime | None = None
     """Time of the quote."""
 
@@ -45,11 +45,11 @@ class ValuedHolding:
 
 
 def choose_quote(own_usd: float | None, price: Price | None) -> PriceQuote | None:
-    """Return DefiLlama's price, unless it is missing or doubtful and the explorer has one."""
-    llama = PriceQuote(price.usd, price.confidence, "defillama", price.at) if price else None
-    if own_usd is not None and (llama is None or llama.is_doubtful):
+    """Return the price, unless it is missing, doubtful or only assumed and the explorer has one."""
+    quote = PriceQuote(price.usd, price.confidence, price.source, price.at) if price else None
+    if own_usd is not None and (quote is None or quote.is_doubtful or quote.source == "peg"):
         return PriceQuote(own_usd, None, "blockscout")
-    return llama
+    return quote
 
 
 def value_holding(holding: Holding, price: Price | None) -> ValuedHolding:

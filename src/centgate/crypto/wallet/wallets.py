@@ -12,6 +12,8 @@ from typing import Literal
 from centgate.coercion import MAX_USD
 
 WalletSource = Literal["alchemy", "blockscout", "rpc"]
+PriceSource = Literal["blockscout", "chainlink", "defillama", "peg"]
+"""Source of a price; `peg`: a dollar stablecoin that is counted as one dollar, whatever it is worth."""
 
 MIN_CONFIDENCE = 0.9
 """Below this confidence (DefiLlama's own) a price is doubtful."""
@@ -59,10 +61,13 @@ class Price:
     decimals: int | None
     at: datetime | None
     """Time of the quote."""
+    source: PriceSource = "defillama"
 
     @property
     def is_confident(self) -> bool:
-        """True if the source is confident enough to treat the token as traded."""
+        """True if the source is confident enough to treat the token as traded; only DefiLlama may not be."""
+        if self.source != "defillama":
+            return True
         return self.confidence is not None and self.confidence >= MIN_CONFIDENCE
 
 
