@@ -1,4 +1,4 @@
-"""Dollar values of wallet-brief without DefiLlama: prices that the chain tells."""
+"""Dollar values of wallet-brief and approval-risk without DefiLlama: prices that the chain tells."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from fake_upstreams import FakeUpstreams, configure_providers, send_paid, serve_
 from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.deployer import Deployer
 from centgate.settings import ProviderSettings, Settings
 
-WALLET = BUYER_ACCOUNTS[0].address.lower()
+HOLDER, SPENDER = BUYER_ACCOUNTS[0], "0x" + "5e" * 20
+WALLET = HOLDER.address.lower()
 WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 NATIVE = "0x" + "00" * 20
@@ -127,3 +129,21 @@ async def test_unreliable_feed_prices_no_coin(
     reason, source = price_warnings(brief)
     assert "Chainlink's price" in reason
     assert source == DOLLARS_ALONE
+
+
+async def test_value_at_risk_has_chain_prices_without_defillama(
+    buy_on_chain: BuyOnChain, upstreams: FakeUpstreams, base_market: Market
+) -> None:
+    upstreams.faults["defillama"] = "500"
+    holder = Deployer(base_market.exchanges.operator.chain, HOLDER)
+    for token, amount in {WETH: COIN, USDC: 20 * DOLLAR, base_market.token: TOKEN}.items():
+        holder.send(token, "approve(address,uint256)", SPENDER, amount)
+
+    answer = buy_on_chain("approval-risk")
+
+    at_risk = {
+        each["token"]["address"]: each["allowance"]["exposedUsd"] for each in answer["data"]["approvals"]
+    }
+    assert at_risk == {WETH: 2000, USDC: 20, base_market.token.lower(): None}
+    assert answer["data"]["exposure"] == {"usd": 2020, "unpricedTokens": 1}
+    assert price_warnings(answer) == [CHAIN_PRICES]

@@ -362,8 +362,9 @@ def test_made_up_tokens_displace_none_of_value(shop: Shop):
 
 
 def test_usd_at_risk_is_unknown_without_prices(shop: Shop):
-    shop.list_rows(build_row(build_entry()))
-    shop.node.tokens[USDC] = Token({ROUTER: 5_000_000})
+    token = "0x" + "cc" * 20
+    shop.list_rows(build_row(build_entry(), token=token))
+    shop.node.tokens[token] = Token({ROUTER: 5_000_000})
     shop.upstreams.faults["defillama"] = "500"
 
     data = shop.buy_data()

@@ -26,6 +26,7 @@ from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.lookups import erc20
+from centgate.lookups.chainlink import native_price_calls
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import allowance_call, decode_allowance
 from centgate.providers.jsonrpc.contract_calls import ContractCall
@@ -241,6 +242,7 @@ async def _read_tokens(
     calls = [_live_allowance_call(entry, wallet) for entry in reported]
     calls += [erc20.allowance_call(token, wallet, PERMIT2) for token in granted]
     calls += [call for token in tokens for call in _token_calls(token, wallet)]
+    calls += native_price_calls(chain_id)
     answers = found_or_none(await attempt(rpc.call_contracts, chain_id, calls))
     if answers is None:
         return OnchainState(dict.fromkeys(entry.key for entry in reported))
@@ -263,6 +265,7 @@ async def _read_tokens(
             token: erc20.decode_uint(answer) for token, answer in zip(granted, limits, strict=True)
         },
         tokens={token: _parse_token(rest[4 * index : 4 * index + 4]) for index, token in enumerate(tokens)},
+        feed_answers=rest[4 * len(tokens) :],
     )
 
 

@@ -40,7 +40,7 @@ from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import scan_grants
-from centgate.lookups.token_prices import fetch_token_prices
+from centgate.lookups.token_prices import fetch_token_prices, list_chain_prices
 from centgate.provider import Enrichment, Fallback, Primary
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.etherscan import Etherscan
@@ -175,7 +175,7 @@ async def approval_risk(
     history = history.with_times(live.block_times)
     head = history.head
     evidence = [_build_evidence(entry, live, request.chain_id, now, head) for entry in history.entries]
-    evidence = await _add_prices(evidence, defillama, request.chain_id)
+    evidence = await _add_prices(evidence, defillama, request.chain_id, live)
     verdicts = sorted(
         (evaluate_approval(each) for each in evidence if each.amount != 0), key=lambda each: each.sort_key
     )
@@ -271,11 +271,15 @@ def _token_decimals(entry: ReportedApproval, token: CurrentToken | None) -> int 
 
 
 async def _add_prices(
-    evidence: list[ApprovalEvidence], defillama: DefiLlama, chain_id: int
+    evidence: list[ApprovalEvidence], defillama: DefiLlama, chain_id: int, live: OnchainState
 ) -> list[ApprovalEvidence]:
     """Add the prices of tokens that could be taken; doubtful prices are left out."""
     ordered = order_valued_first(evidence)
     tokens = dict.fromkeys(each.entry.token.address for each in ordered if each.exposed_amount)
-    prices = (await fetch_token_prices(defillama, chain_id, list(tokens)) if tokens else None) or {}
+    if not tokens:
+        return evidence
+    prices = await fetch_token_prices(defillama, chain_id, list(tokens))
+    if prices is None:
+        prices = list_chain_prices(defillama, chain_id, live.feed_answers)
     confident = {token: price.usd for token, price in prices.items() if price.is_confident}
     return [replace(each, price_usd=confident.get(each.entry.token.address)) for each in evidence]

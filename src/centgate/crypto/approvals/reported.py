@@ -5,7 +5,7 @@ An approval is given at the token (EIP-20), or inside Permit2, which then moves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -183,6 +183,8 @@ class OnchainState:
     """Code at the wallet's own address; None if it was not read."""
     block_times: Mapping[int, int] = field(default_factory=dict[int, int])
     """Block times by block number, in seconds since 1970."""
+    feed_answers: Sequence[bytes | None] = ()
+    """Answers of Chainlink's feed of the native coin; none if it was not read."""
 
     def current_allowance(self, key: ApprovalKey, now: int) -> int | None:
         """Return the allowance in base units, 0 after a grant's end; `now` is in seconds since 1970."""
