@@ -828,6 +828,21 @@ async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open
     assert registry.count_requests("/ws/latest") == 0
 
 
+async def test_readme_of_reexported_part_is_read(registry: PackageRegistry, open_docs: Open) -> None:
+    for part in ("ink", "blotter"):
+        usage = f"# Usage\n\n```js\nawait {part}({{ color: 'blue' }})\n```\n"
+        readme = f"# {part}\n\nA package for writers.\n\n{usage}"
+        registry.publish_javascript(f"@quill/{part}", "2.0.0", {"README.md": readme})
+    reexport = {"index.d.ts": "export { default as ink } from '@quill/ink';\n"}
+    dependencies = {"@quill/ink": "2.0.0", "@quill/blotter": "2.0.0"}
+    registry.publish_javascript("quill", "2.0.0", reexport, types="index.d.ts", dependencies=dependencies)
+
+    async with open_docs() as packagedocs:
+        snippets = await packagedocs.query_docs("/npm/quill", "color of a writer", 1000)
+
+    assert [each.title for each in snippets if "color" in (each.code or "")] == ["Ink > Usage"]
+
+
 @pytest.mark.extended
 async def test_index_is_built_once(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_python("quill", "1.4.0", QUILL)

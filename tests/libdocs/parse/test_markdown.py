@@ -40,6 +40,24 @@ def test_code_stays_with_its_section_and_prose() -> None:
     assert piece.text == "Open a client, then call send with what is to be sent."
 
 
+def test_readme_of_folder_is_titled_by_it() -> None:
+    text = """
+        # Installation
+
+        Install the package of the inkwell before it is filled with ink.
+
+        # Usage
+
+        Open the inkwell, fill it with ink, and close it again at once.
+        """
+
+    inner = split_markdown(markdown_document(text, "@quill/inkwell/README.md"))
+    outer = split_markdown(markdown_document(text, "README.md"))
+
+    assert [each.breadcrumb for each in inner] == [("Inkwell",), ("Inkwell",)]
+    assert [each.breadcrumb for each in outer] == [(), ()]
+
+
 def test_each_example_is_chunk() -> None:
     document = markdown_document(
         """

@@ -97,6 +97,16 @@ async def test_javascript_package_is_parsed(registry: PackageRegistry, upstream:
     assert registry.requested_paths == ["/@ink/quill/latest", "/quill/latest"]
 
 
+async def test_several_packages_of_its_name_are_parts(registry: PackageRegistry, upstream: Upstream) -> None:
+    dependencies = {"quill-ink": "^2.0.0", "quill-nib": "^2.1.0", "quill-paper": "^2.0.4", "left-pad": "1"}
+    registry.publish_javascript("quill", "2.0.1", README, dependencies=dependencies)
+
+    package = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
+
+    assert package
+    assert package.parts == (("quill-ink", "latest"), ("quill-nib", "latest"), ("quill-paper", "latest"))
+
+
 async def test_newest_release_is_requested_again_after_a_day(
     registry: PackageRegistry, upstream: Upstream
 ) -> None:

@@ -253,8 +253,6 @@ def _make_document(path: str, body: bytes, archive: Archive, inside: str) -> Pac
     kind = document_kind(below, archive.kind)
     if kind is None or b"\0" in body[:READ_SIZE]:
         return None
-    if inside and archive.kind != "repository" and PurePosixPath(below).stem.lower() == "readme":
-        return None  # it introduces a dependency, not the requested library
     url = _page_url(archive, path, below)
     text = body.decode("utf-8-sig", "replace")
     if kind in ("javascript", "typescript"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from centgate.libdocs.archive.archives import ArchiveContents, BadArchive, read_archive
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.rows import REPOSITORY_FOLDER
 from centgate.libdocs.index.site_pages import load_pages, split_site
 from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.js_exports import find_reexported_packages
 from centgate.libdocs.registry.packages import Archive
 
 INDEX_SECONDS = 25
@@ -59,6 +60,9 @@ def build_index(
             index_metadata.setdefault("incomplete", contents.incomplete)
     if site_file:
         documents += split_site(load_pages(site_file))
+    documents = _drop_introductions(
+        documents, [each.path_prefix for each in archives if each.archive.kind == "npm" and each.path_prefix]
+    )
     if not documents:
         return BuildOutcome(0)
     built = search_index.write_index(
@@ -88,6 +92,23 @@ def _drop_known(found: Sequence[PackageDocument], known: Sequence[PackageDocumen
         for document in found
         if document.text not in texts
         and not (has_readme and _is_readme(document.path.removeprefix(REPOSITORY_FOLDER)))
+    ]
+
+
+def _drop_introductions(
+    documents: Sequence[PackageDocument], prefixes: Sequence[str]
+) -> list[PackageDocument]:
+    """Return documents without the READMEs of dependencies, which introduce other libraries.
+
+    What the library's own files re-export is its own, though, and often documented nowhere else.
+    """
+    own = [document for document in documents if not document.path.startswith(tuple(prefixes))]
+    reexported = find_reexported_packages(own)
+    foreign = tuple(prefix for prefix in prefixes if prefix.rstrip("/") not in reexported)
+    return [
+        document
+        for document in documents
+        if not (document.path.startswith(foreign) and PurePosixPath(document.path).stem.lower() == "readme")
     ]
 
 

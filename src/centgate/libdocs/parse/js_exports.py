@@ -97,6 +97,17 @@ def collect_exports(documents: Iterable[PackageDocument], entries: Sequence[str]
     return _reach(starts, texts) if starts else PackageExports(frozenset(), frozenset())
 
 
+def find_reexported_packages(documents: Iterable[PackageDocument]) -> frozenset[str]:
+    """Return the names of other packages whose exports are exported again."""
+    return frozenset(
+        target
+        for document in documents
+        if document.kind in ("javascript", "typescript")
+        for _, _, target in _REEXPORT.findall(document.text)
+        if not target.startswith(".")
+    )
+
+
 def lower_internals(chunks: Iterable[Chunk], exports: PackageExports) -> Iterator[Chunk]:
     """Yield chunks; types in files of declarations that nobody can import have a lower weight."""
     for chunk in chunks:

@@ -76,7 +76,7 @@ def build_chunks(document: PackageDocument, sections: Iterable[PageSection]) -> 
 def _page_heading(path: str, page: list[PageSection]) -> tuple[str, ...]:
     """Return the page's name as top heading if the page has several top headings and none of its own."""
     tops = {section.trail[0] for section in page if section.trail}
-    stem = path.rsplit("/", 1)[-1].split(".")[0].lower()
+    stem = path.split(".")[0].lower()
     return (page_name(path),) if len(tops) > 1 and stem != "readme" else ()
 
 

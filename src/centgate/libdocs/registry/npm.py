@@ -38,7 +38,9 @@ FILES_URL = "https://unpkg.com"
 ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
 """Requests all versions without their documentation (docs/responses/package-metadata.md of the same
 repository)."""
-MAX_PARTS = 4
+MAX_PARTS = 20
+MIN_FAMILY = 3
+"""Number of dependencies named after a package from which they are its parts: one alone may be a plugin."""
 _GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
 _RELEASE_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
 _EXACT_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
@@ -226,17 +228,22 @@ def _exports_types(exports: Any, depth: int) -> bool:
 def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
     """Return its parts, with versions: what it re-exports is documented there.
 
-    These are dependencies of its own scope, and those that are named after it, with one exact version.
+    These are dependencies of its own scope, and those that are named after it, if there are several of them
+    or it needs one exact version.
     """
     scope = name.split("/")[0] + "/" if name.startswith("@") else f"@{name}/"
     needed: dict[str, Any] = {}
     for member in ("peerDependencies", "dependencies"):
         group = get_path(body, member)
         needed |= cast(Mapping[str, Any], group) if isinstance(group, dict) else {}
+    is_family = sum(each.startswith(f"{name}-") for each in needed) >= MIN_FAMILY
     found = [
         (each, version)
         for each, version in needed.items()
-        if (each.startswith(scope) or (each.startswith(f"{name}-") and _is_exact_version(version)))
+        if (
+            each.startswith(scope)
+            or (each.startswith(f"{name}-") and (is_family or _is_exact_version(version)))
+        )
         and each != name
         and get_path(body, "peerDependenciesMeta", each, "optional") is not True
     ]
