@@ -497,17 +497,19 @@ def test_task_words_find_documentation_words(tmp_path: Path) -> None:
     documents = [
         PackageDocument(
             f"docs/{name}.md",
-            f"# {name}\n\nThis is about the {name} of pens, at some length.\n",
+            f"# {name}\n\nThis is about the {name} of pens, at no small length.\n",
             "markdown",
             None,
         )
-        for name in ("directory", "exception", "well")
+        for name in ("directory", "exception", "well", "monkeypatch", "timer", "paginator", "input")
     ]
     file = tmp_path / "synonyms.db"
 
     search_index.write_index(file, documents, {"name": "acme"})
 
     assert (list_titles(file, "folder")[0], list_titles(file, "error")[0]) == ("directory", "exception")
+    found = [list_titles(file, word)[0] for word in ("replace", "every", "pages", "text")]
+    assert found == ["monkeypatch", "timer", "paginator", "input"]
 
 
 def test_words_that_an_article_separates_are_a_name(tmp_path: Path) -> None:
