@@ -177,6 +177,8 @@ def test_tests_are_read_if_little_else_shows_usage() -> None:
     assert list_paths(make_tar(files)) == ["README.md", "quill/pen.py", "tests/test_pen.py"]
     guide = {"quill-1.0/docs/guide.md": "text " * MAX_UNDOCUMENTED}
     assert list_paths(make_tar(files | guide)) == ["README.md", "docs/guide.md", "quill/pen.py"]
+    shown = {"quill-1.0/docs_src/testing/test_main.py": "text"}
+    assert "docs_src/testing/test_main.py" in list_paths(make_tar(files | guide | shown))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
@@ -11,6 +12,10 @@ DocumentKind: TypeAlias = Literal[
 ]
 
 TEST_FOLDERS = frozenset({"test", "tests", "t"})
+
+EXAMPLE_FOLDER = re.compile(
+    r"(?:^|/)(?:docs?_src|docs?|examples?|samples?|demos?|snippets|tutorials?|cookbook)/"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +31,19 @@ class PackageDocument:
 
 
 def is_test(path: str) -> bool:
-    """True for the tests of a Python library, which show its use where nothing else does."""
+    """True for the tests of a Python library, which show its use where nothing else does.
+
+    Tests among examples are not its own: they show users how to test.
+    """
     file = PurePosixPath(path)
-    return file.suffix == ".py" and (
-        file.name.startswith("test_")
-        or file.stem.endswith("_test")
-        or bool(file.parts[:-1] and file.parts[0].lower() in TEST_FOLDERS)
-    )
+    if file.suffix != ".py":
+        return False
+    if file.parts[:-1] and file.parts[0].lower() in TEST_FOLDERS:
+        return True
+    is_named_so = file.name.startswith("test_") or file.stem.endswith("_test")
+    return is_named_so and not is_example(path)
+
+
+def is_example(path: str) -> bool:
+    """True if a file is meant to be read, not imported."""
+    return bool(EXAMPLE_FOLDER.search(path))

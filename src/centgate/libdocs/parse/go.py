@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
-from centgate.libdocs.parse.documents import PackageDocument
-from centgate.libdocs.parse.python import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT, is_example
+from centgate.libdocs.parse.documents import PackageDocument, is_example
+from centgate.libdocs.parse.python import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT
 from centgate.libdocs.parse.sections import Excerpt, page_name
 
 MAX_DECLARATION_LINES = 60

@@ -10,10 +10,10 @@ from textwrap import indent
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.code_check import SCRIPT_LANGUAGES, comment_out, is_complete
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
-from centgate.libdocs.parse.documents import PackageDocument
+from centgate.libdocs.parse.documents import PackageDocument, is_example
 from centgate.libdocs.parse.js_declarations import Declaration, parse_declarations
 from centgate.libdocs.parse.jsdoc import is_private, render_jsdoc
-from centgate.libdocs.parse.python import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT, is_example
+from centgate.libdocs.parse.python import REFERENCE_WEIGHT, UNDOCUMENTED_WEIGHT
 from centgate.libdocs.parse.sections import Excerpt, page_name
 
 MAX_SIGNATURE = 900

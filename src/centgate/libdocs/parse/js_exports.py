@@ -13,8 +13,7 @@ from typing import Any, TypeAlias, cast
 import orjson
 
 from centgate.libdocs.parse.chunk import Chunk
-from centgate.libdocs.parse.documents import PackageDocument
-from centgate.libdocs.parse.python import is_example
+from centgate.libdocs.parse.documents import PackageDocument, is_example
 
 INNER_WEIGHT = 0.6
 """Factor for a declaration that no entry point of its package reaches."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
-from centgate.libdocs.parse.documents import PackageDocument, is_test
+from centgate.libdocs.parse.documents import EXAMPLE_FOLDER, PackageDocument, is_example, is_test
 from centgate.libdocs.parse.python_signatures import (
     FunctionNode,
     format_class_outline,
@@ -35,7 +35,6 @@ MAX_SIGNATURE = 1500
 MAX_OVERLOADS = 4
 MIN_EXAMPLE_LINES = 3
 """Minimum lines of code in an example."""
-_EXAMPLES = re.compile(r"(?:^|/)(?:docs?_src|docs?|examples?|samples?|demos?|snippets|tutorials?|cookbook)/")
 _ROOTS = re.compile(r"^(?:[^/]+-\d[^/]*/)?(?:(?:src|lib|python)/)?")
 _VARIANT = re.compile(r"(?:_non)?(?:_an)?(?:_py\d+)?$")
 
@@ -60,11 +59,6 @@ def _split_module(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
     return _merge_overloads(found)
 
 
-def is_example(path: str) -> bool:
-    """True if a file is meant to be read, not imported."""
-    return bool(_EXAMPLES.search(path))
-
-
 def module_name(path: str) -> str:
     """Return the module of a path: `src/flask/json/__init__.py` is `flask.json`."""
     inner = _ROOTS.sub("", path).removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
@@ -82,7 +76,7 @@ def _split_example(document: PackageDocument, tree: ast.Module) -> list[Chunk]:
     # `@` marks the folder of another source
     parts = document.path.removesuffix(".py").split("/")
     *folders, name = [part for part in parts if part and not part.startswith("@")]
-    after = [folder for folder in folders if not _EXAMPLES.search(f"{folder}/")][-2:]
+    after = [folder for folder in folders if not EXAMPLE_FOLDER.search(f"{folder}/")][-2:]
     trail = [_title_from_name(part) for part in (*after, _VARIANT.sub("", name))]
     chunk = Chunk(trail[-1], tuple(trail[:-1]), text, "python", docstring, document.source_url, document.path)
     return finalize_chunks(chunk)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from centgate.libdocs.parse.chunk import Chunk
-from centgate.libdocs.parse.documents import PackageDocument, is_test
-from centgate.libdocs.parse.python import is_example, module_name
+from centgate.libdocs.parse.documents import PackageDocument, is_example, is_test
+from centgate.libdocs.parse.python import module_name
 from centgate.libdocs.parse.python_syntax import parse_source
 
 EXPORTED_WEIGHT = 1.05

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
-from centgate.libdocs.parse.documents import PackageDocument
-from centgate.libdocs.parse.python import REFERENCE_WEIGHT, is_example
+from centgate.libdocs.parse.documents import PackageDocument, is_example
+from centgate.libdocs.parse.python import REFERENCE_WEIGHT
 from centgate.libdocs.parse.sections import Excerpt, page_name
 
 MAX_SIGNATURE_LINES = 20
