@@ -94,6 +94,21 @@ def test_documented_interface_members_are_chunks() -> None:
     )
 
 
+def test_brace_on_line_of_its_own_opens_body() -> None:
+    document = typescript_document(
+        """
+        interface Stub<Arguments extends readonly any[] = any[], Value = any>
+            extends Spy<Arguments, Value>
+        {
+            /** Makes the stub return a value. */
+            returns(value: Value): Stub<Arguments, Value>;
+        }
+        """
+    )
+
+    assert [each.title for each in split_javascript(document)] == ["Stub", "Stub.returns"]
+
+
 def test_braces_in_head_are_kept_and_object_shows_members() -> None:
     document = typescript_document(
         """

@@ -126,6 +126,9 @@ class _StatementScanner:
         tail = self._text[max(start, end - CONTEXT_LENGTH) : end].rstrip()
         if not tail or _INCOMPLETE.search(tail[-12:]):
             return False
+        following = _NON_SPACE.search(self._text, end, end + CONTEXT_LENGTH)
+        if following and following[0] == "{" and _TYPED_DECLARATION.match(self._text, start):
+            return False  # some formatters put the brace of a long head on a line of its own
         return not _CONTINUATION.match(self._text[end : end + CONTEXT_LENGTH])
 
 
