@@ -184,6 +184,27 @@ async def test_text_beside_menus_is_awaited(renderer: Renderer, site: ScriptedSi
 
 
 @pytest.mark.extended
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"<nav style='display:none'>{'An entry of the menu. ' * 90}</nav><main>{'A long text. ' * 30}</main>",
+        f"<div hidden><footer>{'An imprint. ' * 90}</footer></div><main>{'A long text. ' * 30}</main>",
+        "<article><header>A card with its own few words.</header></article>" * 30,
+    ],
+    ids=["hidden menu", "hidden footer", "headers of articles"],
+)
+async def test_text_beside_hidden_menus_is_not_awaited(
+    renderer: Renderer, site: ScriptedSite, page: str
+) -> None:
+    late = "<script>setTimeout(() => document.body.append('late ' + 'words'), 2000)</script>"
+    site.pages["complete"] = page + late
+
+    rendered = await renderer.render(f"{site.url}complete", SECONDS)
+
+    assert b"late words" not in rendered.html
+
+
+@pytest.mark.extended
 async def test_text_is_awaited_while_requests_last(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["lasting"] = (
         "<p>Loading...</p><script>fetch('/drip'); "

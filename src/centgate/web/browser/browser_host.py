@@ -52,10 +52,12 @@ _PAGE_EXPRESSION = f"""({{
 }})"""
 _LENGTH_EXPRESSION = r"""(() => {
   const length = element => (element.innerText ?? "").replace(/\s+/g, "").length
-  const menus = [...document.querySelectorAll(":is(nav, header, footer):not(:is(nav, header, footer) *)")]
-  return document.body ? length(document.body) - menus.reduce((sum, each) => sum + length(each), 0) : 0
+  const menu = ":is(nav, :is(header, footer):not(:is(main, article, section) *))"
+  const menus = [...document.querySelectorAll(`${menu}:not(${menu} *)`)]
+  const shown = menus.filter(each => each.checkVisibility())
+  return document.body ? length(document.body) - shown.reduce((sum, each) => sum + length(each), 0) : 0
 })()"""
-"""Menus are there before the text that they belong to."""
+"""Menus are there before the text that they belong to; `innerText` of a hidden one is all its text."""
 
 
 class BrowserHost:
