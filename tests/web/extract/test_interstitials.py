@@ -156,6 +156,10 @@ def test_loading_shell_has_no_text(body: str) -> None:
         "you agree to our use of them.</p><button>OK</button></div>",
         "<div id=onetrust-consent-sdk><h2>We value your privacy</h2><p>We and our 842 partners store and "
         "access personal data on your device.</p><button>Accept all</button><button>Reject</button></div>",
+        "<div><div role=dialog><p>We and our partners store information on your device, such as cookies. "
+        "Your choice counts for this site.</p><button>Agree</button></div></div>",
+        "<div><p>To provide the best experiences, we use technologies like cookies to store data.</p>"
+        "<div><button>Accept</button></div></div>",
     ],
 )
 def test_shell_with_consent_banner_has_no_text(banner: str) -> None:
@@ -165,6 +169,23 @@ def test_shell_with_consent_banner_has_no_text(banner: str) -> None:
     assert shell.needs_scripts
     assert shell.markdown == ""
     assert "A short page." in filled.markdown
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div><p>{text}</p><div class=cookie-banner><p>We use cookies.</p><button>OK</button></div></div>",
+        "<div class=page><p>{text}</p><p>We respect your privacy.</p><button>OK, call us</button></div>",
+        "<section><h2>Cookies with butter</h2><p>{text}</p><button>Got it</button></section>",
+    ],
+    ids=["beside a banner", "with a promise", "about cookies"],
+)
+def test_short_text_beside_empty_application_is_kept(body: str) -> None:
+    text = "The office is closed on Monday. It opens again on Tuesday at nine, and you can call before noon."
+
+    page = extract_html(f"<body>{body.format(text=text)}<div id=app></div><script src=a.js></script>")
+
+    assert text in page.markdown
 
 
 def test_text_below_loading_message_is_preferred() -> None:

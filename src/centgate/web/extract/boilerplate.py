@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -106,6 +106,15 @@ def drop_consent_banners(root: Element) -> None:
             remove_element(banner)
 
 
+def drop_certain_banners(root: Element) -> None:
+    """Remove cookie banners by name or by saying that cookies are used, without the text beside them."""
+    buttons = (each for each in root.iter("button", "a", "input") if _is_consent_button(each))
+    for button in list(islice(buttons, _MAX_BUTTONS)):
+        banner = _find_certain_banner(button)
+        if banner is not None:
+            remove_element(banner)
+
+
 def _has_consent_button(element: Element) -> bool:
     buttons = islice(element.iter("button", "a", "input"), _MAX_BUTTONS)
     return any(_is_consent_button(each) for each in buttons)
@@ -133,18 +142,38 @@ def _button_label(button: Element) -> str:
 
 def _find_banner(button: Element) -> Element | None:
     """Return the largest small part around a button that mentions cookies and holds no content."""
-    banner, part = None, button.getparent()
+    banner = None
+    for part, text in _iterate_small_parts(button):
+        banner = part if _CONSENT_TOPIC.search(text) else banner
+    return banner
+
+
+def _find_certain_banner(button: Element) -> Element | None:
+    """Return the smallest part around a button that says that cookies are used, or a larger one named so."""
+    banner, is_worded = None, False
+    for part, text in _iterate_small_parts(button):
+        is_notice = _CONSENT_NOTICE.search(text) is not None
+        is_dialog = part.tag == "dialog" or part.get("role") in ("dialog", "alertdialog")
+        is_named = bool(_split_names(_class_and_id(part)) & _CONSENT_WORDS)
+        if is_named or (is_dialog and _CONSENT_TOPIC.search(text)) or (is_notice and not is_worded):
+            banner = part
+        is_worded = is_worded or is_notice
+    return banner
+
+
+def _iterate_small_parts(button: Element) -> Iterator[tuple[Element, str]]:
+    """Yield the parts around a button and their texts, from the inside; none that is large or has content."""
+    part = button.getparent()
     for _ in range(8):
         if part is None or part.tag in ("body", "html", "main", "article"):
-            break
+            return
         text = extract_beginning(part, _MAX_BANNER_LENGTH + 1)
         if len(text) > _MAX_BANNER_LENGTH or next(part.iter(*_CONTENT_TAGS), None) is not None:
-            break
+            return
         if _is_topic_section(part):
-            break
-        banner = part if _CONSENT_TOPIC.search(text) else banner
+            return
+        yield part, text
         part = part.getparent()
-    return banner
 
 
 def _is_topic_section(part: Element) -> bool:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
-from centgate.web.extract.boilerplate import drop_consent_banners, drop_tagged_boilerplate
+from centgate.web.extract.boilerplate import (
+    drop_certain_banners,
+    drop_consent_banners,
+    drop_tagged_boilerplate,
+)
 from centgate.web.extract.code_blocks import mark_code_lines
 from centgate.web.extract.dom import Element, find_body, parse_html
 from centgate.web.extract.elements import (
@@ -169,7 +173,7 @@ def _find_covered_text(page: HtmlPage) -> Reading | None:
 def _has_only_menus(body: Element) -> bool:
     """True if a page has hardly any text outside links, consent banners and what HTML calls navigation."""
     rest = copy.deepcopy(body)
-    drop_consent_banners(rest)
+    drop_certain_banners(rest)
     drop_tagged_boilerplate(rest)
     return TextDensity(rest).unlinked_length(rest) < MAX_FRAME_REST
 
