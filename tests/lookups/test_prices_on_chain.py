@@ -21,14 +21,12 @@ WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 NATIVE = "0x" + "00" * 20
 OTHER_SOURCES = ("alchemy", "blockscout", "goplus", "etherscan")
-CHAIN_PRICES = (
-    "without DefiLlama, the native coin and its wrapped form have Chainlink's price, known dollar "
-    "stablecoins count as one dollar, whatever they are worth, and no other token is priced in this way"
+DOLLARS = (
+    "known dollar stablecoins that no explorer prices count as one dollar, whatever they are worth, and no "
+    "other token is priced in this way"
 )
-DOLLARS_ALONE = (
-    "without DefiLlama, known dollar stablecoins count as one dollar, whatever they are worth, and no other "
-    "token is priced in this way"
-)
+CHAIN_PRICES = f"without DefiLlama, the native coin and its wrapped form have Chainlink's price, {DOLLARS}"
+DOLLARS_ALONE = f"without DefiLlama, {DOLLARS}"
 
 BuyOnChain = Callable[..., dict[str, Any]]
 

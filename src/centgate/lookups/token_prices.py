@@ -74,8 +74,8 @@ def list_chain_prices(
         prices |= {NATIVE_COIN: coin, trade_funding(chain_id).wrapped: coin}
     coin_source = "the native coin and its wrapped form have Chainlink's price, " if coin else ""
     defillama.trace.add_warning(
-        f"without {defillama.info.label}, {coin_source}known dollar stablecoins count as one dollar, "
-        "whatever they are worth, and no other token is priced in this way"
+        f"without {defillama.info.label}, {coin_source}known dollar stablecoins that no explorer prices "
+        "count as one dollar, whatever they are worth, and no other token is priced in this way"
     )
     return prices
 
