@@ -47,10 +47,15 @@ def serve_api(folder: Path, **changes: Any) -> Generator[ServedApi]:
 def disable_reconciler(folder: Path) -> None:
     """Keep the API on a folder's journal from reconciling open payments while tests run.
 
-    Its calls to the facilitator would consume the replies that are meant for a test.
+    Its calls to the facilitator would consume the replies that are meant for a test. A trigger keeps
+    others from leading: no process respects a lease that does not end.
     """
     with closing(sqlite3.connect(folder / "journal.db", timeout=30)) as journal, journal:
-        journal.execute("REPLACE INTO duties VALUES ('upkeep', 'a test', 1e12)")
+        journal.execute("REPLACE INTO duties VALUES ('upkeep', 'a test', 0)")
+        journal.execute(
+            "CREATE TRIGGER IF NOT EXISTS no_leader BEFORE UPDATE ON duties WHEN old.worker = 'a test' "
+            "BEGIN SELECT RAISE(IGNORE); END"
+        )
 
 
 class ApiProcess:
