@@ -14,6 +14,7 @@ from centgate.payments.database.tables import metadata
 
 NOW = 1_795_000_000.0
 RETENTION = 86_400.0
+LIVE_PROCESS = "host/1/alive"
 REDEEM_CUTOFF = NOW - RETENTION
 FIRST = 1_000_000
 """Id of the first payment: far from those that a database assigns."""
@@ -66,7 +67,10 @@ def payment_row(number: int, state: str = "delivered", **changes: Any) -> Row:
 
 
 def make_random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return random payments of a week, many at the same time; refunds of some of them; workers."""
+    """Return random payments of a week, many at the same time; refunds of some of them; workers.
+
+    LIVE_PROCESS is alive while a test sends its heartbeats.
+    """
     dice = random.Random(seed)
     rows: list[Row] = []
     for number in range(count):
@@ -85,14 +89,14 @@ def make_random_rows(seed: int, count: int) -> tuple[list[Row], list[Row], list[
                 updated_at=settled + (dice.choice([0.5, 59, 60, 4000]) if state == "delivered" else 0),
                 amount=str(dice.choice([10_000, 1, 20_000_001])),
                 service=dice.choice(["phishing-check", "neuralweb-search"]),
-                owner=dice.choice([None, "host/1/alive", "host/1/alive/upkeep", "host/2/dead"]),
+                owner=dice.choice([None, LIVE_PROCESS, f"{LIVE_PROCESS}/upkeep", "host/2/dead"]),
                 attempts=dice.choice([0, 0, 3]),
                 **changes,
             )
         )
     late = [each for each in rows if each["state"] == "settled" and each["updated_at"] < REDEEM_CUTOFF]
     refunds = [refund_row(each) for each in late if dice.random() < 0.5]
-    return rows, refunds, [{"id": "host/1/alive", "seen_at": 9e9}, {"id": "host/2/dead", "seen_at": NOW}]
+    return rows, refunds, [{"id": LIVE_PROCESS, "seen_at": NOW}, {"id": "host/2/dead", "seen_at": NOW}]
 
 
 def refund_row(paid: Row) -> Row:

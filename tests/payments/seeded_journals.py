@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from buyer import QUESTION, Buyer, encode_header
-from sqlalchemy import bindparam, insert, literal_column, update
+from sqlalchemy import literal_column, update
 
 from centgate.payments.authorization import read_payment
 from centgate.payments.claim_values import RequestBinding, StoredAnswer
@@ -23,7 +23,8 @@ from centgate.payments.database.sql import (
 )
 from centgate.payments.database.store import Store
 from centgate.payments.database.store_factory import open_store
-from centgate.payments.database.tables import payments, workers
+from centgate.payments.database.tables import payments
+from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal import pruning, queries
 from centgate.payments.journal.journal import Journal
 from centgate.payments.terms import RouteTerms, build_terms
@@ -32,9 +33,6 @@ from centgate.services.phishing_check import PhishingCheckRequest, phishing_chec
 from centgate.settings import Settings
 
 PATIENCE = 25.0
-_BEAT_FOREVER = compile_statement(
-    insert(workers).values(id=bindparam("worker"), seen_at=literal_column("9e9")).returning(AFFECTED_ROW)
-)
 
 
 @asynccontextmanager
@@ -67,8 +65,8 @@ async def record_payment(
             phishing_check.slug, request_digest(phishing_check, PhishingCheckRequest(**QUESTION))
         )
         # a server on the same journal must not claim it in between, even on a slow machine
-        await store.run(partial(_execute, _BEAT_FOREVER, worker=journal.worker.process))
-        async with journal.claim(payment, order) as claim:
+        await journal.heartbeat()
+        async with keep_alive(journal), journal.claim(payment, order) as claim:
             if transaction:
                 await journal.record_settled(claim, transaction)
             if answer:

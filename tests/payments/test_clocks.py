@@ -23,11 +23,19 @@ from databases import Postgres
 from facilitators import build_settings, open_stub_facilitator
 from seeded_journals import PATIENCE, encode_terms, open_journal_store, read_row, record_payment
 from served_api import ApiProcess
+from sqlalchemy import literal_column, update
 from webhook_outboxes import ORDER
 
 from centgate.payments.authorization import read_payment
 from centgate.payments.claim_values import StoredAnswer
-from centgate.payments.database.sql import ResultRow
+from centgate.payments.database.sql import (
+    AFFECTED_ROW,
+    BoundStatement,
+    ResultRow,
+    UnitOfWork,
+    compile_statement,
+)
+from centgate.payments.database.tables import workers
 from centgate.payments.journal import queries
 from centgate.payments.journal.journal import DatabaseClock, Journal
 from centgate.payments.terms import build_terms
@@ -46,6 +54,9 @@ PROGRAM = (sys.executable, "-c", SKEWED)
 HASH = "0x" + "ab" * 32
 ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
 MINUTE = 60
+_AHEAD = compile_statement(
+    update(workers).values(seen_at=workers.c.seen_at + literal_column(str(DAY))).returning(AFFECTED_ROW)
+)
 
 
 class ProcessAhead(ApiProcess):
@@ -198,6 +209,32 @@ async def test_database_clock_set_back_frees_claims_of_dead_process(tmp_path: Pa
                 connection.execute("UPDATE workers SET seen_at = seen_at + ?", (DAY,))
 
             assert await claim_within(settings, header, PATIENCE) == "settling"
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+async def test_database_clock_set_back_leaves_payment_of_dead_process_open(
+    request: pytest.FixtureRequest, tmp_path: Path, buyer: Buyer, database: str
+) -> None:
+    """The payment is looked up again, and is not said to be in work."""
+    url = f"sqlite:///{tmp_path / 'journal.db'}"
+    if database == "postgresql":
+        postgres: Postgres = request.getfixturevalue("postgres")
+        url = postgres.new_database()
+    settings = Settings(database_url=url, pay_to="0x" + "ce" * 20)
+    header = encode_header(buyer.payload(encode_terms(settings), now=int(time.time())))
+    async with open_journal_store(settings) as store:
+        dead = Journal(store, keep_seconds=DAY)
+        payment = read_payment(header, build_terms(phishing_check, settings), time.time())
+        async with dead.claim(payment, ORDER):
+            assert await dead.list_open_payments(10) == []
+            await store.run(_set_heartbeats_ahead)
+
+            assert await dead.list_open_payments(10) == [payment.key]
+
+
+def _set_heartbeats_ahead() -> UnitOfWork[None]:
+    """Leave heartbeats from a day ahead, as if the database's clock was set back."""
+    yield BoundStatement(_AHEAD, {})
 
 
 async def test_database_clock_set_back_frees_leadership_of_dead_process(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ async def test_payment_of_running_process_is_left_to_it(
 ) -> None:
     await record_open_payment(settings, buyer)
     execute_sqlite(settings, "UPDATE payments SET owner = 'elsewhere:1/2/3/upkeep'")
-    execute_sqlite(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', 1e12)")
+    execute_sqlite(settings, "INSERT INTO workers VALUES ('elsewhere:1/2/3', ?)", str(time.time() + 2))
 
     assert await reconcile_all(settings) == []
     assert facilitator.settle_calls == 0

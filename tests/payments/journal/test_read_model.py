@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from journal_rows import (
+    LIVE_PROCESS,
     NOW,
     REDEEM_CUTOFF,
     RETENTION,
@@ -25,7 +26,9 @@ from journal_rows import (
 from centgate.cli.payments.serializers import daily_entry, payment_entry
 from centgate.payments.database.store import Store
 from centgate.payments.database.store_factory import open_store
+from centgate.payments.heartbeat import keep_alive
 from centgate.payments.journal.descriptions import ViewSettings
+from centgate.payments.journal.journal import Journal
 from centgate.payments.journal.read_model import (
     FILTER_STATES,
     PaymentFilter,
@@ -36,6 +39,7 @@ from centgate.payments.journal.read_model import (
 )
 from centgate.payments.reports.daily_totals import DAY_SECONDS, read_daily_totals, sum_totals
 from centgate.payments.time_format import format_age, format_iso, parse_time
+from centgate.payments.worker_id import Worker
 
 OUTLOOK = ViewSettings(NOW, RETENTION, {})
 EVERYTHING = PaymentFilter()
@@ -48,6 +52,15 @@ async def open_test_store(url: str) -> AsyncGenerator[Store]:
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def keep_process_alive(store: Store) -> AsyncGenerator[None]:
+    """Send the heartbeats of LIVE_PROCESS."""
+    journal = Journal(store, keep_seconds=RETENTION, worker=Worker(LIVE_PROCESS, LIVE_PROCESS))
+    await journal.heartbeat()
+    async with keep_alive(journal):
+        yield
 
 
 async def read_all(store: Store, wanted: PaymentFilter = EVERYTHING, page: int = 7) -> list[PaymentRecord]:
@@ -87,7 +100,7 @@ def count_totals(records: list[PaymentRecord]) -> dict[tuple[str, str, str], Cou
 async def test_pages_filters_and_totals_match_rows(database_url: str, seed: int) -> None:
     rows, refunds, workers = make_random_rows(seed, 150)
     await insert_rows(database_url, payments=rows, refunds=refunds, workers=workers)
-    async with open_test_store(database_url) as store:
+    async with open_test_store(database_url) as store, keep_process_alive(store):
         records = await read_all(store)
         found = {word: await read_all(store, PaymentFilter(word)) for word in FILTER_STATES}
         pages = await read_pages(store, PaymentFilter(), 11)
@@ -96,6 +109,7 @@ async def test_pages_filters_and_totals_match_rows(database_url: str, seed: int)
     assert sorted(map(get_nonce, rows)) == sorted(record.key.nonce for record in records)
     assert [record.sort_key for record in records] == sorted(record.sort_key for record in records)
     assert pages == records[::-1]
+    assert any(record.is_claimed for record in records)
     for word in FILTER_STATES:
         assert found[word] == [record for record in records if word in expected_filters(record)], word
     counted = {

@@ -169,7 +169,8 @@ HAS_LIVE_OWNER = and_(
     payments.c.owner.is_not(None),
     exists().where(
         is_process_of(payments.c.owner),
-        workers.c.seen_at >= now() - literal_column(str(LEASE_SECONDS)),
+        # nor is a heartbeat from the future respected, as in `claims.is_unclaimed`
+        func.abs(now() - workers.c.seen_at) <= literal_column(str(LEASE_SECONDS)),
     ),
 )
 """Condition that a process without a lapsed lease works on a payment."""
