@@ -35,7 +35,7 @@ from centgate.payments.database.sql import (
     UnitOfWork,
     compile_statement,
 )
-from centgate.payments.database.tables import workers
+from centgate.payments.database.tables import payments, workers
 from centgate.payments.journal import queries
 from centgate.payments.journal.journal import DatabaseClock, Journal
 from centgate.payments.terms import build_terms
@@ -54,9 +54,12 @@ PROGRAM = (sys.executable, "-c", SKEWED)
 HASH = "0x" + "ab" * 32
 ANSWER = StoredAnswer(200, b'{"as it":"was"}', "req_0123456789abcdef01234567", "e30=")
 MINUTE = 60
-_AHEAD = compile_statement(
-    update(workers).values(seen_at=workers.c.seen_at + literal_column(str(DAY))).returning(AFFECTED_ROW)
-)
+_AHEAD = [
+    compile_statement(
+        update(column.table).values({column: column + literal_column(str(DAY))}).returning(AFFECTED_ROW)
+    )
+    for column in (workers.c.seen_at, payments.c.updated_at)
+]
 
 
 class ProcessAhead(ApiProcess):
@@ -227,14 +230,16 @@ async def test_database_clock_set_back_leaves_payment_of_dead_process_open(
         payment = read_payment(header, build_terms(phishing_check, settings), time.time())
         async with dead.claim(payment, ORDER):
             assert await dead.list_open_payments(10) == []
-            await store.run(_set_heartbeats_ahead)
+            await store.run(_set_rows_ahead)
 
             assert await dead.list_open_payments(10) == [payment.key]
+            assert await dead.list_open_payments(10, due_at=await dead.now()) == [payment.key]
 
 
-def _set_heartbeats_ahead() -> UnitOfWork[None]:
-    """Leave heartbeats from a day ahead, as if the database's clock was set back."""
-    yield BoundStatement(_AHEAD, {})
+def _set_rows_ahead() -> UnitOfWork[None]:
+    """Leave heartbeats and changes from a day ahead, as if the database's clock was set back."""
+    for statement in _AHEAD:
+        yield BoundStatement(statement, {})
 
 
 async def test_database_clock_set_back_frees_leadership_of_dead_process(tmp_path: Path) -> None:

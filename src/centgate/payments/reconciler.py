@@ -40,7 +40,7 @@ BATCH_SIZE = 20
 CONCURRENCY = 5
 """Payments that are reconciled concurrently."""
 MAX_RETRY_INTERVAL = 600.0
-"""Maximum seconds between two attempts for one payment."""
+"""Maximum seconds between two attempts for one payment, before jitter; less than `MAX_RETRY` with it."""
 NO_LIMIT = 1_000_000
 
 

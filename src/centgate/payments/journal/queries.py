@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
+    or_,
     select,
     update,
 )
@@ -57,6 +58,8 @@ FIRST_RETRY = 10
 
 It is never due while a live process holds it.
 """
+MAX_RETRY = 1000
+"""Seconds until the next attempt, at most: a later one was set before the database's clock was set back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,13 @@ HAS_LIVE_OWNER = and_(
 """Condition that a process without a lapsed lease works on a payment."""
 _OPEN_PAYMENTS = compile_statement(
     select(*KEY)
-    .where(_UNRESOLVED, bindparam("due_at", type_=Float) >= _DUE_AT)
+    .where(
+        _UNRESOLVED,
+        or_(
+            bindparam("due_at", type_=Float) >= _DUE_AT,
+            bindparam("due_at", type_=Float) + literal_column(str(MAX_RETRY)) < _DUE_AT,
+        ),
+    )
     .where(~HAS_LIVE_OWNER)
     .order_by(_DUE_AT)
     .limit(bindparam("limit", type_=BigInteger))
