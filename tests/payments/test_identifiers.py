@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from base64 import b64encode
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,7 @@ from buyer import (
     QUESTION,
     SHARED,
     Buyer,
+    decode_header,
     encode_header,
     pay,
     payment_note,
@@ -201,6 +204,17 @@ def test_malformed_key_is_refused(served_api: ServedApi, buyer: Buyer, bad: obje
 
     assert (response.status_code, response.json()["error"]["details"]["reason"]) == (402, "invalid_payload")
     assert served_api.facilitator.settle_calls == calls
+
+
+def test_identifier_beside_too_large_number_is_refused(served_api: ServedApi, buyer: Buyer, key: str) -> None:
+    payload = decode_header(with_identifier(sign_payload(served_api.client, buyer), key))
+    payload["extensions"]["payment-identifier"]["info"]["required"] = "large"
+    header = b64encode(json.dumps(payload).replace('"large"', "1e400").encode()).decode()
+
+    response = pay(served_api.client, header)
+
+    assert response.status_code == 402
+    assert "the extension payment-identifier cannot be decoded" in response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("good", ["a" * 16, "A_9-" * 32])

@@ -42,10 +42,17 @@ def parse_payment_identifier(extensions: dict[str, Any] | None) -> str | None:
     """Return the payment identifier of a payload's extensions. Raises ValueError for a malformed one."""
     extension = extensions.get(PAYMENT_IDENTIFIER) if extensions else None
     if isinstance(extension, msgspec.Raw):
-        extension = orjson.loads(bytes(extension))
+        extension = _decode_extension(extension)
     info = cast(dict[str, Any], extension).get("info") if isinstance(extension, dict) else None
     value = cast(dict[str, Any], info).get("id") if isinstance(info, dict) else None
     return None if value is None else _validate_identifier(value, "the payment identifier")
+
+
+def _decode_extension(text: msgspec.Raw) -> Any:
+    try:
+        return orjson.loads(bytes(text))
+    except orjson.JSONDecodeError as error:  # a number too large, which msgspec does not read
+        raise ValueError(f"the extension {PAYMENT_IDENTIFIER} cannot be decoded: {error.msg}") from error
 
 
 def _validate_identifier(value: Any, name: str) -> str:
