@@ -132,13 +132,17 @@ def is_unclaimed(owner: str | None, worker: Worker) -> UnitOfWork[bool]:
     if worker.is_same_process(owner):  # alive, and it releases its claims itself
         return False
     silent_seconds = yield from process_queries.seconds_since_heartbeat(owner)
-    # a heartbeat from the future is older than a change of the database's clock: a living process repeats it
-    return silent_seconds is None or abs(silent_seconds) > LEASE_SECONDS
+    return silent_seconds is None or silent_seconds > LEASE_SECONDS
 
 
 def heartbeat(worker: Worker) -> UnitOfWork[float]:
-    """Record a heartbeat of a process, and remove long-dead processes; returns the database's time."""
+    """Record a heartbeat of a process, and remove long-dead processes; returns the database's time.
+
+    Heartbeats from the future become current ones: the database's clock was set back, and only living
+    processes repeat them.
+    """
     database_time = yield from process_queries.record_heartbeat(worker.process)
+    yield from process_queries.correct_heartbeats(LEASE_SECONDS)
     yield from process_queries.prune_workers(100 * LEASE_SECONDS)
     return database_time
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
+    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement
@@ -63,6 +64,12 @@ _FORGET_WORKERS = compile_statement(
     .where(workers.c.seen_at < now() - bindparam("seconds", type_=Float))
     .returning(AFFECTED_ROW)
 )
+_CORRECT_HEARTBEATS = compile_statement(
+    update(workers)
+    .where(workers.c.seen_at > now() + bindparam("seconds", type_=Float))
+    .values(seen_at=now())
+    .returning(AFFECTED_ROW)
+)
 _ACQUIRE_LEADERSHIP = compile_statement(
     insert(duties)
     .from_select(
@@ -111,6 +118,11 @@ def read_time() -> UnitOfWork[float | None]:
 def remove_worker(worker: str) -> UnitOfWork[None]:
     """Remove a process that has ended."""
     yield BoundStatement(_REMOVE_WORKER, {"worker": worker})
+
+
+def correct_heartbeats(seconds: float) -> UnitOfWork[None]:
+    """Replace heartbeats that are more than some seconds in the future by the present."""
+    yield BoundStatement(_CORRECT_HEARTBEATS, {"seconds": seconds})
 
 
 def prune_workers(seconds: float) -> UnitOfWork[None]:

@@ -172,8 +172,7 @@ HAS_LIVE_OWNER = and_(
     payments.c.owner.is_not(None),
     exists().where(
         is_process_of(payments.c.owner),
-        # nor is a heartbeat from the future respected, as in `claims.is_unclaimed`
-        func.abs(now() - workers.c.seen_at) <= literal_column(str(LEASE_SECONDS)),
+        workers.c.seen_at >= now() - literal_column(str(LEASE_SECONDS)),
     ),
 )
 """Condition that a process without a lapsed lease works on a payment."""
