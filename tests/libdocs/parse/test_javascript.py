@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from textwrap import dedent
 
 import pytest
@@ -107,6 +108,17 @@ def test_brace_on_line_of_its_own_opens_body() -> None:
     )
 
     assert [each.title for each in split_javascript(document)] == ["Stub", "Stub.returns"]
+
+
+def test_blank_lines_before_many_braces_are_read_in_linear_time() -> None:
+    seconds: list[float] = []
+    for size in (4_000, 32_000):
+        text = "\n" * size + "interface Stub" + "\n{}x" * (size // 4)
+        start = time.process_time()
+        assert len(list(parse_declarations(text))) == 1
+        seconds.append(time.process_time() - start)
+
+    assert seconds[1] < max(seconds[0], 0.02) * 24
 
 
 def test_braces_in_head_are_kept_and_object_shows_members() -> None:

@@ -127,7 +127,8 @@ class _StatementScanner:
         if not tail or _INCOMPLETE.search(tail[-12:]):
             return False
         following = _NON_SPACE.search(self._text, end, end + CONTEXT_LENGTH)
-        if following and following[0] == "{" and _TYPED_DECLARATION.match(self._text, start):
+        opens_brace = following is not None and following[0] == "{"
+        if opens_brace and _TYPED_DECLARATION.match(self._text, start, start + CONTEXT_LENGTH):
             return False  # some formatters put the brace of a long head on a line of its own
         return not _CONTINUATION.match(self._text[end : end + CONTEXT_LENGTH])
 
