@@ -53,9 +53,10 @@ def test_readme_of_folder_is_titled_by_it() -> None:
 
     inner = split_markdown(markdown_document(text, "@quill/inkwell/README.md"))
     outer = split_markdown(markdown_document(text, "README.md"))
+    repository = split_markdown(markdown_document(text, "@repository/README.md"))
 
     assert [each.breadcrumb for each in inner] == [("Inkwell",), ("Inkwell",)]
-    assert [each.breadcrumb for each in outer] == [(), ()]
+    assert [each.breadcrumb for each in (*outer, *repository)] == [(), (), (), ()]
 
 
 def test_each_example_is_chunk() -> None:

@@ -21,6 +21,8 @@ REPEAT_SIMILARITY = 0.5
 """Share of common words above which JavaScript counts as a repetition of the TypeScript above it."""
 _OUTPUT_LANGUAGES = (None, "json", "html", "xml", "sql", "yaml", "csv")
 _OTHER_MANAGER = re.compile(r"\$?[ ]?(?:yarn|pnpm|bun|deno|bower)[ ](?:add|install|create|dlx|x)[ ][^\n]*")
+_ROOT_README = re.compile(r"(?:@[^/]+/)?readme(?:\.[^/]*)?$", re.IGNORECASE)
+"""README of a library, or of another source, whose folder begins with `@`; a scope has folders below it."""
 _NAME = re.compile(r"[`<]?(@?[A-Za-z_$][\w$]*(?:[.#][\w$]+)*)(?:\([^()]*\))?[`>]?")
 
 
@@ -76,8 +78,8 @@ def build_chunks(document: PackageDocument, sections: Iterable[PageSection]) -> 
 def _page_heading(path: str, page: list[PageSection]) -> tuple[str, ...]:
     """Return the page's name as top heading if the page has several top headings and none of its own."""
     tops = {section.trail[0] for section in page if section.trail}
-    stem = path.split(".")[0].lower()
-    return (page_name(path),) if len(tops) > 1 and stem != "readme" else ()
+    is_readme = _ROOT_README.match(path) is not None
+    return (page_name(path),) if len(tops) > 1 and not is_readme else ()
 
 
 def group_blocks(blocks: Iterable[PageBlock]) -> list[list[PageBlock]]:
