@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import urllib.error
 import urllib.request
@@ -19,6 +20,7 @@ from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.errors import NoData, ProviderError, ProviderRateLimited, ProviderTimeout
+from centgate.libdocs.index import downloads
 from centgate.libdocs.index.store import MAX_BUILDS
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.registry import client
@@ -826,6 +828,23 @@ async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open
 
     assert any("openInkwell" in (each.code or "") for each in snippets)
     assert registry.count_requests("/ws/latest") == 0
+
+
+async def test_large_parts_end_the_download(
+    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "MAX_TOTAL_BYTES", 100_000)
+    large = {"image.bin": random.Random(7).randbytes(40_000), "README.md": "# Ink\n"}
+    parts = [f"@quill/part{number}" for number in range(3 * downloads.MAX_DOWNLOADS)]
+    for part in parts:
+        registry.publish_javascript(part, "2.0.0", large)
+    dependencies = dict.fromkeys(parts, "2.0.0")
+    registry.publish_javascript("quill", "2.0.0", TYPED, types="x", dependencies=dependencies)
+
+    async with open_docs() as packagedocs:
+        assert await packagedocs.query_docs("/npm/quill", "dip", 1000)
+
+    assert registry.count_requests(".tgz") == 1 + downloads.MAX_DOWNLOADS
 
 
 async def test_readme_of_reexported_part_is_read(registry: PackageRegistry, open_docs: Open) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,8 @@ MAX_TOTAL_BYTES = MAX_ARCHIVE_BYTES + (30 << 20)
 """Maximum bytes of all archives read for one library."""
 MAX_PARTS = 24
 """Maximum number of further packages read for one library."""
+MAX_DOWNLOADS = 8
+"""Maximum number of their archives that are downloaded, and so in memory, before their sizes are added up."""
 
 
 @asynccontextmanager
@@ -66,7 +68,7 @@ async def _fetch_archives(
     others = await _find_parts(package, registry_client)
     if not package.has_types and (types := await registry_client.fetch_types(package)):
         others = [types, *others]
-    return _limit_total_size([*own, *await _fetch_parts(others[:MAX_PARTS], registry_client)])
+    return await _add_parts(own, [each for each in others[:MAX_PARTS] if each.archives], registry_client)
 
 
 async def _find_parts(package: Package, registry_client: RegistryClient) -> list[Package]:
@@ -80,9 +82,22 @@ async def _find_parts(package: Package, registry_client: RegistryClient) -> list
     return list(found.values())[1 : MAX_PARTS + 1]
 
 
+async def _add_parts(
+    own: list[_ArchiveBytes], parts: Sequence[Package], registry_client: RegistryClient
+) -> list[_ArchiveBytes]:
+    """Return an archive with those of its parts; none follows after some exceeded the total size."""
+    selected = own
+    for start in range(0, len(parts), MAX_DOWNLOADS):
+        archives = [*selected, *await _fetch_parts(parts[start : start + MAX_DOWNLOADS], registry_client)]
+        selected = _limit_total_size(archives)
+        if len(selected) < len(archives):
+            break
+    return selected
+
+
 async def _fetch_parts(packages: Iterable[Package], registry_client: RegistryClient) -> list[_ArchiveBytes]:
     async with open_task_group() as group:
-        tasks = [group.create_task(_fetch_part(each, registry_client)) for each in packages if each.archives]
+        tasks = [group.create_task(_fetch_part(each, registry_client)) for each in packages]
     return [part_archive for task in tasks if (part_archive := task.result())]
 
 
