@@ -830,6 +830,18 @@ async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open
     assert registry.count_requests("/ws/latest") == 0
 
 
+async def test_part_of_several_parts_is_requested_once(registry: PackageRegistry, open_docs: Open) -> None:
+    names = [f"@quill/part{number}" for number in range(6)]
+    for name in names:
+        registry.publish_javascript(name, "2.0.0", TYPED, dependencies=dict.fromkeys(names, "2.0.0"))
+    registry.publish_javascript("quill", "2.0.0", TYPED, dependencies=dict.fromkeys(names, "2.0.0"))
+
+    async with open_docs() as packagedocs:
+        await packagedocs.query_docs("/npm/quill", "dip", 1000)
+
+    assert [registry.count_requests(f"{name}/2.0.0") for name in names] == [1] * 6
+
+
 async def test_large_parts_end_the_download(
     registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

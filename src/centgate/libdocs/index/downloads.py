@@ -73,13 +73,15 @@ async def _fetch_archives(
 
 async def _find_parts(package: Package, registry_client: RegistryClient) -> list[Package]:
     """Return its parts and their parts: the first level may re-export what the second one documents."""
-    found = {package.name: package}
+    found, requested = list[Package](), {package.name}
     level = [package]
     for _ in range(2):
-        parts = [part for each in level for part in await registry_client.fetch_parts(each)]
-        level = list({part.name: part for part in parts if part.name not in found}.values())
-        found |= {part.name: part for part in level}
-    return list(found.values())[1 : MAX_PARTS + 1]
+        parts = {name: version for each in level for name, version in each.parts if name not in requested}
+        missing = list(parts.items())[: MAX_PARTS - len(found)]
+        level = await registry_client.fetch_parts(missing)
+        found += level
+        requested.update(parts)
+    return found
 
 
 async def _add_parts(

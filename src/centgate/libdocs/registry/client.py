@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -108,12 +108,10 @@ class RegistryClient:
         """Return the bytes of an archive. Raises AnswerTooLong if it is too large."""
         return await download_archive(self._registries[package.registry].upstream, archive)
 
-    async def fetch_parts(self, package: Package) -> list[Package]:
-        """Return the npm packages that a package lists as its parts, one level deep."""
+    async def fetch_parts(self, parts: Iterable[tuple[str, str]]) -> list[Package]:
+        """Return the npm packages of these names and versions that exist."""
         async with open_task_group() as group:
-            tasks = [
-                group.create_task(self._npm.fetch_release(part, version)) for part, version in package.parts
-            ]
+            tasks = [group.create_task(self._npm.fetch_release(name, version)) for name, version in parts]
         return [part for task in tasks if (part := task.result())]
 
     async def fetch_types(self, package: Package) -> Package | None:
