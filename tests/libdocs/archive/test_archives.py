@@ -179,6 +179,8 @@ def test_tests_are_read_if_little_else_shows_usage() -> None:
     assert list_paths(make_tar(files | guide)) == ["README.md", "docs/guide.md", "quill/pen.py"]
     shown = {"quill-1.0/docs_src/testing/test_main.py": "text"}
     assert "docs_src/testing/test_main.py" in list_paths(make_tar(files | guide | shown))
+    own = {"quill-1.0/quill/test/samples/test_pen.py": "text"}
+    assert "quill/test/samples/test_pen.py" not in list_paths(make_tar(files | guide | own))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ class PackageDocument:
 def is_test(path: str) -> bool:
     """True for the tests of a Python library, which show its use where nothing else does.
 
-    Tests among examples are not its own: they show users how to test.
+    Tests among examples are not its own: they show users how to test. Samples among tests are its own.
     """
     file = PurePosixPath(path)
     if file.suffix != ".py":
@@ -41,7 +41,9 @@ def is_test(path: str) -> bool:
     if file.parts[:-1] and file.parts[0].lower() in TEST_FOLDERS:
         return True
     is_named_so = file.name.startswith("test_") or file.stem.endswith("_test")
-    return is_named_so and not is_example(path)
+    examples = EXAMPLE_FOLDER.search(path)
+    above = path[: examples.start()].lower().split("/") if examples else ()
+    return is_named_so and (examples is None or not TEST_FOLDERS.isdisjoint(above))
 
 
 def is_example(path: str) -> bool:
