@@ -19,7 +19,7 @@ from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 
 MAX_TOTAL_BYTES = MAX_ARCHIVE_BYTES + (30 << 20)
 """Maximum bytes of all archives read for one library."""
-MAX_PARTS = 24
+MAX_PARTS = 28
 """Maximum number of further packages read for one library."""
 MAX_DOWNLOADS = 8
 """Maximum number of their archives that are downloaded, and so in memory, before their sizes are added up."""
