@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Generator, Hashable
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,6 +18,7 @@ import msgspec
 from starlette.types import Scope
 
 from centgate.client_address import ClientAddressReader
+from centgate.context_managers import AsyncScope
 from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
@@ -55,6 +57,7 @@ ACCEPTED_STATES = frozenset({"in_flight", "settled", "delivered"})
 """States of a payment that was accepted."""
 
 K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 ClientPaymentKey = tuple[str, str, str, str, str]
 """A client's name and the parts of a payment's key, as strings because these hash quickly."""
 
@@ -180,24 +183,29 @@ class Admission:
         message = "too many requests without an accepted payment came from this address"
         return self._rate_limited("address", message, wait, payment)
 
-    @asynccontextmanager
-    async def limit_request(
+    def limit_request(
         self, slug: str, headers: PaymentHeaders, gate: PaymentGate, journal: Journal
-    ) -> AsyncGenerator[None]:
+    ) -> AbstractAsyncContextManager[None]:
         """Limit a request that is answered inside the `async with`, whose outcome decides on the token.
 
         Raises RateLimited, and JournalUnavailable if it has to look up a payment.
         """
+        return AsyncScope(partial(self._begin_request, slug, headers, gate, journal), self._end_request)
+
+    async def _begin_request(
+        self, slug: str, headers: PaymentHeaders, gate: PaymentGate, journal: Journal
+    ) -> None:
+        """Raise RateLimited if the client's tokens are used up and its payment is not known."""
         if self.is_limited:
             await self._require_known(slug, headers, gate, journal)
-        try:
-            yield
-        except CentgateError as error:
+
+    async def _end_request(self, _: None, error: BaseException | None) -> None:
+        """Count the outcome of a request."""
+        if isinstance(error, CentgateError):
             self._count_error(error)
-            raise
-        finally:
-            self._remove_binding()
-        self._give_back()
+        self._remove_binding()
+        if error is None:
+            self._give_back()
 
     async def check_payment(self, payment: Payment, binding: str, journal: Journal) -> None:
         """Check the limits before a payment is used for a request; `binding` is the request's digest.
@@ -233,9 +241,8 @@ class Admission:
             note = PaymentNote("settled", charged=True, retry="same_payment", transaction=claim.transaction)
             raise self._rate_limited("payment", message, wait, note)
 
-    @contextmanager
-    def count_settlement(self, payment: Payment, claim: Claim) -> Generator[None]:
-        """Count the outcome of a payment's settlement, which is awaited inside the `with`.
+    async def count_settlement(self, payment: Payment, claim: Claim, settlement: Awaitable[T]) -> T:
+        """Await a payment's settlement and count its outcome.
 
         A refusal costs the address ten tokens, since it causes calls to the facilitator and perhaps to nodes,
         and a client can create any number of keys. It also counts against the payer if the payer's own key
@@ -244,7 +251,7 @@ class Admission:
         """
         is_new = claim.state != "settled"
         try:
-            yield
+            receipt = await settlement
         except PaymentRequired:
             self._limits.addresses.spend_tokens(self.client, REFUSED_COST - 1)
             if payment.is_signer_verified:
@@ -252,6 +259,7 @@ class Admission:
             raise
         self._tokens += is_new
         self._give_back()
+        return receipt
 
     def count_node_query(self) -> None:
         """Take the tokens of a request whose signature is no key's: nodes are asked about a contract."""

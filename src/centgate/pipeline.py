@@ -9,8 +9,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -182,49 +181,47 @@ def _challenge_probe(runtime: Runtime, service: AnyService) -> CentgateError:
 
 
 async def fulfil(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
-    """Claim the payment, settle it unless it is settled, run the service, and store its answer durably."""
+    """Claim the payment and fulfil the claim.
+
+    An unexpected exception, and the end of the server, become InternalError with the payment's state.
+    """
     payment, call = paid.payment, paid.call
     block = await runtime.gate.find_newest_block(payment)
     choice = runtime.gate.choose_facilitator()
     async with runtime.journal.claim(payment, paid.binding, claim_block=block, facilitators=choice) as claim:
         if claim.answer:
             return claim.answer
-        with _convert_unexpected_errors(paid, claim):
-            _crash_for_test(runtime, "claimed")
-            is_redeemed = claim.state == "settled"
-            call.admission.count_rerun(claim)  # 429
-            with call.admission.count_settlement(payment, claim):
-                settlement = await runtime.gate.settle(payment, claim)  # 402, 502, 504
-            _crash_for_test(runtime, "settled")
-            status, body = await run_service(runtime, paid, settlement["transaction"])  # 404, 429, 502, 504
-            _crash_for_test(runtime, "produced")
-            receipt = encode_header(payment.terms.route.settle_response(settlement, body))
-            answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
-            await runtime.journal.record_delivered(claim, answer)
-            _crash_for_test(runtime, "delivered")
-            if is_redeemed:
-                runtime.meter.record_redemption(paid.service.slug)
-            return answer
+        try:
+            return await _fulfil_claim(runtime, paid, claim)
+        except CentgateError:
+            raise
+        except asyncio.CancelledError:
+            raise interruption_error(build_note(claim.state, claim.transaction)) from None
+        except Exception as error:  # the buyer may have paid, and needs a response that says so
+            slug = paid.service.slug
+            structlog.get_logger().exception("a service failed", service=slug, request_id=call.request_id)
+            note = build_note(claim.state, claim.transaction)
+            raise InternalError(f"{slug} failed unexpectedly", payment=note) from error
 
 
-@contextmanager
-def _convert_unexpected_errors(paid: PaidRequest, claim: Claim) -> Generator[None]:
-    """Convert an unexpected exception, and the end of the server, to InternalError with the payment's state.
-
-    The only place besides the outermost middleware that catches everything: the buyer may have paid, and
-    needs a response that says so.
-    """
-    try:
-        yield
-    except CentgateError:
-        raise
-    except asyncio.CancelledError:
-        raise interruption_error(build_note(claim.state, claim.transaction)) from None
-    except Exception as error:
-        slug = paid.service.slug
-        structlog.get_logger().exception("a service failed", service=slug, request_id=paid.call.request_id)
-        note = build_note(claim.state, claim.transaction)
-        raise InternalError(f"{slug} failed unexpectedly", payment=note) from error
+async def _fulfil_claim(runtime: Runtime, paid: PaidRequest, claim: Claim) -> StoredAnswer:
+    """Settle a claimed payment unless it is settled, run the service, and store its answer durably."""
+    payment, call = paid.payment, paid.call
+    _crash_for_test(runtime, "claimed")
+    is_redeemed = claim.state == "settled"
+    call.admission.count_rerun(claim)  # 429
+    settling = runtime.gate.settle(payment, claim)
+    settlement = await call.admission.count_settlement(payment, claim, settling)  # 402, 502, 504
+    _crash_for_test(runtime, "settled")
+    status, body = await run_service(runtime, paid, settlement["transaction"])  # 404, 429, 502, 504
+    _crash_for_test(runtime, "produced")
+    receipt = encode_header(payment.terms.route.settle_response(settlement, body))
+    answer = StoredAnswer(status, body, call.request_id, receipt, claim.transaction, claim.settled_at)
+    await runtime.journal.record_delivered(claim, answer)
+    _crash_for_test(runtime, "delivered")
+    if is_redeemed:
+        runtime.meter.record_redemption(paid.service.slug)
+    return answer
 
 
 async def run_service(runtime: Runtime, paid: PaidRequest, transaction: str) -> tuple[int, bytes]:

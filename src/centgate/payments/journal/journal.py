@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from itertools import count, islice
 from math import inf
 from typing import Any, TypeVar
 
+from centgate.context_managers import AsyncScope
 from centgate.errors import UNKNOWN_RESEND, CentgateError, PaymentNote
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.authorization import Payment
@@ -62,6 +63,8 @@ MAX_UNRESOLVED = 10_000
 RELEASE_BATCH = 1000
 """Releases per retry: few enough that the heartbeat stays in time."""
 
+MAYBE_WRITTEN = (JournalUnavailable, asyncio.CancelledError)
+"""Errors after which it is unknown whether a payment was claimed: its release is retried."""
 SETTLED_WRITE_DELAY = 0.002
 """Seconds for an answer of this machine or its cache, before a settlement is written without it."""
 
@@ -107,15 +110,14 @@ class Journal:
             events=self._events,
         )
 
-    @asynccontextmanager
-    async def claim(
+    def claim(
         self,
         payment: Payment,
         binding: RequestBinding,
         *,
         claim_block: int | None = None,
         facilitators: FacilitatorChoice | None = None,
-    ) -> AsyncGenerator[Claim]:
+    ) -> AbstractAsyncContextManager[Claim]:
         """Claim a payment for a request, waiting while another process works on it.
 
         `claim_block` is the newest known block number. It is stored with a payment that is new to the
@@ -126,18 +128,19 @@ class Journal:
         JournalUnavailable if the journal cannot be written. On exit an undelivered claim is released for the
         next request.
         """
-        claim = await self._acquire_claim(payment, binding, claim_block, facilitators)
+        acquire = partial(self._acquire_claim, payment, binding, claim_block, facilitators)
+        return AsyncScope(acquire, self._end_claim)
+
+    async def _end_claim(self, claim: Claim, _: BaseException | None) -> None:
+        """Write a pending settlement, and release a claim that is not delivered."""
         try:
-            yield claim
+            await self._finish_settled(claim)  # an error tells the state that the journal has
         finally:
-            try:
-                await self._finish_settled(claim)  # an error tells the state that the journal has
-            finally:
-                if claim.pending_settlement:
-                    # the server stops; a release could overtake the write and void it
-                    self._pending_releases.add((claim.key, claim.worker))
-                elif claim.state in ("settling", "settled"):
-                    await self._release(claim)
+            if claim.pending_settlement:
+                # the server stops; a release could overtake the write and void it
+                self._pending_releases.add((claim.key, claim.worker))
+            elif claim.state in ("settling", "settled"):
+                await self._release(claim)
 
     @asynccontextmanager
     async def claim_open_payment(self, key: PaymentKey) -> AsyncGenerator[Claim | None]:
@@ -147,8 +150,11 @@ class Journal:
         """
         worker = self._new_claim_worker()
         await self.now()
-        with self._release_on_failure({key}, worker):
+        try:
             claim = await self._store.run(partial(claims.claim_open_payment, key, worker))
+        except MAYBE_WRITTEN:
+            self._pending_releases.add((key, worker))
+            raise
         try:
             yield claim
         finally:
@@ -292,8 +298,11 @@ class Journal:
         else:
             self._timer.cancel(pending)
             claim.pending_settlement = None
-            with _revert_settled_on_failure(claim):
+            try:
                 await self._store_answer(claim, answer, build_note("settling", claim.transaction))
+            except BaseException:
+                claim.state = "settling"  # the journal may not have the settlement
+                raise
             self._count_settled(claim)
         claim.state = "delivered"
         self.meter.record_payment_state("delivered", claim.service)
@@ -331,8 +340,11 @@ class Journal:
             "signed": None,
             "settled_at": claim.settled_at,
         }
-        with _revert_settled_on_failure(claim):
+        try:
             await self._update(claim, "settled", values)
+        except BaseException:
+            claim.state = "settling"  # the journal may not have the settlement
+            raise
         claim.transaction = transaction
         self._count_settled(claim)
 
@@ -366,15 +378,6 @@ class Journal:
     def _new_claim_worker(self) -> Worker:
         """Return a worker with a unique name for one claim."""
         return self.worker.for_component(str(next(self._claim_numbers)))
-
-    @contextmanager
-    def _release_on_failure(self, keys: set[PaymentKey], worker: Worker) -> Generator[None]:
-        """Schedule a release of payments if it is unknown whether they were claimed."""
-        try:
-            yield
-        except (JournalUnavailable, asyncio.CancelledError):
-            self._pending_releases |= {(key, worker) for key in keys}
-            raise
 
     async def _release(self, claim: Claim) -> None:
         try:
@@ -415,7 +418,7 @@ class Journal:
     ) -> Claim:
         worker, possibly_claimed = self._new_claim_worker(), set[PaymentKey]()
         waiting_since: float | None = None
-        with self._release_on_failure(possibly_claimed, worker):
+        try:
             while True:
                 now = await self.now()
                 attempt = ClaimAttempt(
@@ -434,6 +437,9 @@ class Journal:
                     break
                 waiting_since = waiting_since or now
                 await asyncio.sleep(POLL_INTERVAL)
+        except MAYBE_WRITTEN:
+            self._pending_releases |= {(key, worker) for key in possibly_claimed}
+            raise
         if result.state == "settling" and not result.outcome_unknown:
             self.meter.record_payment_state("settling", result.service)
         return result
@@ -452,16 +458,6 @@ def _describe(claim: Claim, answer: StoredAnswer) -> EventPayment:
         request_id=answer.request_id,
         status=answer.status,
     )
-
-
-@contextmanager
-def _revert_settled_on_failure(claim: Claim) -> Generator[None]:
-    """Set a claim back to `settling` if it is not known that the journal has its settlement."""
-    try:
-        yield
-    except BaseException:
-        claim.state = "settling"
-        raise
 
 
 class DatabaseClock:
