@@ -45,7 +45,7 @@ class AccessLogMiddleware:
         if b"%" in scope.get("raw_path", b""):
             # match the undecoded path, as a proxy in front does: each route has exactly one spelling
             scope["path"] = scope["raw_path"].decode("latin-1")
-        by_browser = any(name == b"origin" for name, _ in scope["headers"])
+        by_browser = b"origin" in dict(scope["headers"])
         inner = self._for_browsers if by_browser or scope["method"] != "POST" else self._inner
         try:
             await inner(scope, receive, _add_headers(send, notes, self._added_headers))
@@ -72,9 +72,9 @@ def _add_headers(send: Send, notes: dict[str, Any], added: AddedHeaders) -> Send
         if message["type"] == "http.response.start":
             notes["status"] = message["status"]
             headers = message["headers"] = list(message.get("headers", ()))
-            present = {name.lower() for name, _ in headers}
+            present = dict(headers)
             wanted = ((b"x-request-id", notes["request_id"].encode()), *added)
-            headers.extend(header for header in wanted if header[0] not in present)
+            headers += [header for header in wanted if header[0] not in present]
         await send(message)
 
     return send_with_headers

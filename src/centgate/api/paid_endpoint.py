@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -79,7 +80,9 @@ class PaidEndpoint:
         await response(scope, receive, send)
 
     async def _handle_paid(self, request: Request) -> Response:
-        notes = request.state.notes
+        # the scope itself, since `request.state` takes ten times as long
+        state: Mapping[str, Any] = request.scope["state"]
+        notes, admission = state["notes"], cast(Admission, state["admission"])
         notes["service"] = self._service.slug
         runtime = get_runtime(request)
         authorization = read_header(request, "authorization") if runtime.gate.issuer else None
@@ -88,7 +91,6 @@ class PaidEndpoint:
             credential=find_credential(authorization),
             idempotency_key=read_header(request, "idempotency-key"),
         )
-        admission: Admission = request.state.admission
         async with admission.limit_request(self._service.slug, headers, runtime.gate, runtime.journal):
             call = PaidCall(
                 request_id=notes["request_id"],
