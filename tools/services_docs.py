@@ -22,6 +22,7 @@ from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.crypto.token.token_rules import SEVERITY_LIMITS, TOKEN_RULES
 from centgate.envelope import ERROR_SPECS
 from centgate.json_schema import parse_schema
+from centgate.lookups.token_on_chain import MAX_FACETS
 from centgate.settings import Settings
 from centgate.website.schema_tables import SchemaRow, build_schema_table
 
@@ -173,6 +174,10 @@ TOKEN_LIMITS = (
     "it.",
     "Bytecode shows that a function exists and who may call it, not what its author intends; what only "
     "source code shows is named as not checked.",
+    "The functions of a diamond (EIP-2535) are those that its `facets()` lists, by the code of its facets: "
+    f"at most {MAX_FACETS} of those that have powers, or the functions of a token, an owner or roles. A "
+    "warning counts the ones beyond, whose powers stay unknown. Each function that is found is cited with "
+    "its facet as `onchain:bytecode.<flag>.inferred`. A diamond can list other functions than it runs.",
     "The locker of a share is told by its address or by a source's tag; the end of a lock only where a "
     "source gives it.",
     "Percentages of holders count the ten largest at most. Without GoPlus no rule on holders of the token "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.contract.bytecode import (
@@ -15,6 +15,13 @@ from centgate.crypto.contract.bytecode import (
     parse_address_word,
 )
 from centgate.crypto.contract.code_analysis import CodeAnalysis
+from centgate.crypto.contract.diamonds import (
+    DIAMOND_CUT,
+    LOUPE_CALL,
+    parse_facets,
+    restrict_functions,
+    share_storage,
+)
 from centgate.crypto.contract.owners import (
     OWNER_GETTERS,
     Owner,
@@ -23,7 +30,13 @@ from centgate.crypto.contract.owners import (
     parse_owner,
 )
 from centgate.crypto.token.identity import TokenIdentity
-from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
+from centgate.crypto.token.powers import (
+    DECISIVE_SELECTORS,
+    ContractPower,
+    has_other_controllers,
+    infer_flags,
+    infer_powers,
+)
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import NoData
 from centgate.fallback import attempt
@@ -33,6 +46,9 @@ from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
+
+MAX_FACETS = 20
+"""Facets of a diamond whose code is read: the first of those with functions that decide about powers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,8 @@ class _TokenState:
     implementation: str | None
     is_clone: bool
     """True if the code itself names the implementation."""
+    facets: Mapping[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
+    """Selectors that each facet of a diamond serves, by its address; without the diamond's own."""
 
 
 async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token: str) -> OnchainToken:
@@ -72,8 +90,10 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     """
     state = await _read_state(rpc, chain_id, token)
     target = state.implementation
-    owner, code = await asyncio.gather(
-        read_owner(rpc, chain_id, state.owner), _read_running_code(rpc, chain_id, state)
+    owner, code, facet_codes = await asyncio.gather(
+        read_owner(rpc, chain_id, state.owner),
+        _read_running_code(rpc, chain_id, state),
+        _read_facet_codes(rpc, chain_id, state.facets),
     )
     # a clone can be upgraded only if the code that it runs delegates in turn
     is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or delegation_target(code))
@@ -82,23 +102,87 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     has_own_functions = is_proxy and not (state.is_clone or delegation_target(state.code))
     codes = (code, state.code if has_own_functions else b"")
     analyses = [each for each in await asyncio.gather(*(_analyze(bytecode, each) for each in codes)) if each]
-    if not analyses:
-        flags = TokenFlags(proxy=False if is_pinned else is_proxy or None)
-        return OnchainToken(state.identity, owner, flags, implementation=target, is_pinned_clone=is_pinned)
-    if state.owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
-        owner = Owner(None, "unknown")  # it names one, and the answer is no address
-    powers = tuple(power for analysis in analyses for power in infer_powers(analysis))
-    main = next((analysis for analysis in analyses if analysis.functions), analyses[0])
-    flags = infer_flags(main, is_proxy=is_proxy, powers=powers)
-    return OnchainToken(
+    facets = await _analyze_facets(bytecode, facet_codes)
+    if state.facets:
+        rpc.trace.add_warning(_describe_diamond(state.facets, facets))
+    return _infer_token(state, owner, analyses, facets, is_proxy=is_proxy, is_pinned=is_pinned)
+
+
+def _infer_token(
+    state: _TokenState,
+    owner: Owner,
+    own: Sequence[CodeAnalysis],
+    facets: Mapping[str, CodeAnalysis],
+    *,
+    is_proxy: bool,
+    is_pinned: bool,
+) -> OnchainToken:
+    """Return what the code tells that runs: the token's own or its implementation's, and that of facets."""
+    analyses, homes = [*own], [*[None] * len(own), *facets]
+    if state.facets:
+        served = (restrict_functions(facets[each], state.facets[each]) for each in facets)
+        analyses = share_storage([*own, *served])
+    # without diamondCut, a diamond may have a function of another name that replaces code
+    is_cuttable = any(function_selector(DIAMOND_CUT) in served for served in state.facets.values())
+    proxy = False if is_pinned else is_proxy or is_cuttable or None
+    found = OnchainToken(
         state.identity,
         owner,
-        replace(flags, proxy=False) if is_pinned else flags,
-        powers,
-        any(has_other_controllers(analysis, powers) for analysis in analyses),
-        implementation=target,
+        TokenFlags(proxy=proxy),
+        implementation=state.implementation,
         is_pinned_clone=is_pinned,
     )
+    if not analyses:
+        return found
+    if state.owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
+        owner = Owner(None, "unknown")  # it names one, and the answer is no address
+    powers = tuple(
+        replace(power, facet=facet)
+        for facet, analysis in zip(homes, analyses, strict=True)
+        for power in infer_powers(analysis)
+    )
+    main = next((analysis for analysis in analyses if analysis.functions), analyses[0])
+    flags = infer_flags(main, is_proxy=is_proxy or bool(state.facets), powers=powers)
+    return replace(
+        found,
+        owner=owner,
+        flags=replace(flags, proxy=proxy) if is_pinned or state.facets else flags,
+        powers=powers,
+        has_other_controllers=any(has_other_controllers(analysis, powers) for analysis in analyses),
+    )
+
+
+def _describe_diamond(facets: Mapping[str, frozenset[bytes]], analyses: Mapping[str, CodeAnalysis]) -> str:
+    """Return the warning on how far the powers of a diamond are known."""
+    decisive = {address: each for address, served in facets.items() if (each := served & DECISIVE_SELECTORS)}
+    unread = [
+        address
+        for address, selectors in decisive.items()
+        if address not in analyses or not selectors <= analyses[address].selectors
+    ]
+    warning = (
+        "it is a diamond (EIP-2535): its powers are inferred from the code of the facets that it lists "
+        "itself, and it may run other code"
+    )
+    if not unread:
+        return warning
+    count = f"{len(unread)} of {len(decisive)}"
+    return f"{warning}; not checked: {count} facets with functions that decide about powers"
+
+
+async def _read_facet_codes(
+    rpc: Rpc, chain_id: int, facets: Mapping[str, frozenset[bytes]]
+) -> dict[str, bytes]:
+    """Return the code of facets that decide about powers, by address; empty if it was not read."""
+    chosen = [address for address, served in facets.items() if served & DECISIVE_SELECTORS][:MAX_FACETS]
+    codes = await attempt(rpc.contract_codes, chain_id, chosen) if chosen else []
+    return dict(zip(chosen, codes, strict=True)) if isinstance(codes, list) else {}
+
+
+async def _analyze_facets(bytecode: BytecodeAnalyzer, codes: Mapping[str, bytes]) -> dict[str, CodeAnalysis]:
+    """Return the analyses of codes by address, without those that are empty or cannot be analysed."""
+    found = await asyncio.gather(*(_analyze(bytecode, code) for code in codes.values()))
+    return {address: analysis for address, analysis in zip(codes, found, strict=True) if analysis}
 
 
 async def _analyze(bytecode: BytecodeAnalyzer, code: bytes) -> CodeAnalysis | None:
@@ -115,6 +199,8 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decimals_call(token),
         erc20.total_supply_call(token),
         *(ContractCall(token, function_selector(getter)) for getter in OWNER_GETTERS),
+        # the last, as old contracts use up the gas of a bundle for a function that they do not have
+        ContractCall(token, function_selector(LOUPE_CALL)),
     ]
     slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
     answers, words, (code,) = await asyncio.gather(
@@ -125,7 +211,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     if not code:
         raise NoData(f"there is no contract at {token} on chain {chain_id}")
     pointers = dict(zip(slots, map(parse_address_word, words), strict=True))
-    name, symbol, decimals, supply, *owners = answers
+    name, symbol, decimals, supply, *owners, loupe = answers
     identity = TokenIdentity(
         clean_line(erc20.decode_text(name)),
         clean_line(erc20.decode_text(symbol)),
@@ -136,7 +222,12 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     clone = match_clone(code)
     target = clone[0] if clone else delegation_target(code)
     target = target or await _find_implementation(rpc, chain_id, code, pointers)
-    return _TokenState(identity, code, owner, target, is_clone=clone is not None)
+    facets = parse_facets(loupe)
+    # code without DELEGATECALL runs no facets, whatever it lists
+    if facets and not has_delegatecall(code):
+        facets = {}
+    facets.pop(token, None)
+    return _TokenState(identity, code, owner, target, is_clone=clone is not None, facets=facets)
 
 
 async def _find_implementation(

@@ -24,8 +24,7 @@ from centgate.crypto.contract.account_state import (
     list_running,
 )
 from centgate.crypto.contract.bytecode import delegation_target, function_selector, match_clone
-
-_DIAMOND_CUT = "diamondCut((address,uint8,bytes4[])[],address,bytes)"
+from centgate.crypto.contract.diamonds import DIAMOND_CUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class NextReads:
 def encode_call(signature: str) -> bytes:
     """Encode the call data of a function signature in `NextReads.calls`."""
     if signature == CUT_FACET_CALL:
-        return function_selector("facetAddress(bytes4)") + function_selector(_DIAMOND_CUT).ljust(32, b"\0")
+        return function_selector("facetAddress(bytes4)") + function_selector(DIAMOND_CUT).ljust(32, b"\0")
     return function_selector(signature)
 
 

@@ -1,4 +1,4 @@
-"""Parse contract bytecode: minimal proxies, delegations, opcodes; and address words of storage."""
+"""Parse contract bytecode: minimal proxies, delegations, opcodes; and words of storage and of results."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
 """Selector of masterCopy(), which Safe proxies implement themselves."""
 DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
+WORD = 32
+"""Bytes of a word of storage or of ABI-encoded data."""
 _JUMPDEST = 0x5B
 _METADATA = re.compile(
     rb"[\xa1-\xa5](?:\x64ipfs\x58\x22.{34}|\x65bzzr[01]\x58\x20.{32}|\x6cexperimental[\xf4\xf5]"
@@ -60,6 +62,14 @@ def parse_address_word(word: bytes | None) -> str | None:
     if word is None or len(word) != 32 or any(word[:12]) or not any(word):
         return None
     return "0x" + word[12:].hex()
+
+
+def read_number(data: bytes, position: int) -> int:
+    """Return the word at a position of ABI-encoded data; ValueError if it is beyond the data."""
+    word = data[position : position + WORD]
+    if len(word) < WORD:
+        raise ValueError("beyond the end of the data")
+    return int.from_bytes(word)
 
 
 def is_reserved(address: str) -> bool:

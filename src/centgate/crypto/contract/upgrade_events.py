@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from centgate.crypto.contract.bytecode import parse_address_word
+from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.event_logs import EventLog
 from centgate.signing.evm import keccak
@@ -23,7 +23,6 @@ UPGRADE_TOPICS: Mapping[ProxyKind, str] = {
 """Event of each kind of proxy whose specification or only published code has one."""
 MAX_CUTS = 200
 """Facets of one event; more do not fit into a block of any chain together with their functions."""
-_WORD = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +74,14 @@ def _list_facets(data: bytes) -> Iterator[str]:
 
     The selectors are not decoded: hostile data may point at one long list of them from everywhere.
     """
-    start = _read_number(data, 0)
-    count, first = _read_number(data, start), start + _WORD
+    start = read_number(data, 0)
+    count, first = read_number(data, start), start + WORD
     if count > MAX_CUTS:
         raise ValueError("too many facets")
     for position in range(count):
-        cut = first + _read_number(data, first + position * _WORD)
-        action, facet = _read_number(data, cut + _WORD), parse_address_word(data[cut : cut + _WORD])
-        if action > 2 or (facet is None and any(data[cut : cut + _WORD])):
+        cut = first + read_number(data, first + position * WORD)
+        action, facet = read_number(data, cut + WORD), parse_address_word(data[cut : cut + WORD])
+        if action > 2 or (facet is None and any(data[cut : cut + WORD])):
             raise ValueError("not a cut")
         if facet and action < 2:
             yield facet
-
-
-def _read_number(data: bytes, position: int) -> int:
-    """Return the word at a position; ValueError if it is beyond the data."""
-    word = data[position : position + _WORD]
-    if len(word) < _WORD:
-        raise ValueError("beyond the end of the data")
-    return int.from_bytes(word)

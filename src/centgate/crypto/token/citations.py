@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
+from centgate.crypto.token.powers import POWER_FLAGS
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, Holder, Simulation, TokenSource
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_rule import TokenRule
@@ -57,9 +58,20 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
         case "goplus", _:
             return [Citation("goplus", field, evidence.flags.raw.get(field))]
         case "onchain", _:
-            return [Citation("onchain", field, _read_chain_field(evidence, field))]
+            shown = Citation("onchain", field, _read_chain_field(evidence, field))
+            return [shown, *_cite_facets(evidence, field)]
         case _:
             return [Citation("honeypotis", field, evidence.simulations.service_result.raw.get(field))]
+
+
+def _cite_facets(evidence: TokenEvidence, field: str) -> Iterator[Citation]:
+    """Yield the functions of a diamond's facets from which a flag of the bytecode is inferred."""
+    for power in evidence.bytecode_powers:
+        flag = "proxy" if power.kind == "upgrade" else POWER_FLAGS[power.kind]
+        if power.facet and field == f"bytecode.{flag}":
+            caller = power.caller or "unknown"
+            value = f"{power.signature} of facet {power.facet}, caller: {caller}"
+            yield Citation("onchain", f"{field}.inferred", value)
 
 
 _SIMULATION_FIELDS = {

@@ -13,6 +13,7 @@ from typing import Literal
 
 from centgate.crypto.contract.bytecode import CREATING_OPCODES, DELEGATING_OPCODES, function_selector
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
+from centgate.crypto.contract.diamonds import DIAMOND_CUT
 from centgate.crypto.contract.owners import OWNER_GETTERS
 from centgate.crypto.token.security import TokenFlags
 
@@ -48,7 +49,7 @@ POWER_SIGNATURES: Mapping[PowerKind, tuple[str, ...]] = {
     ),
     "upgrade": (
         *("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "setImplementation(address)"),
-        "diamondCut((address,uint8,bytes4[])[],address,bytes)",
+        DIAMOND_CUT,
     ),
 }
 """Signatures in common use, by the power that they give."""
@@ -74,6 +75,10 @@ _SUPPLY = function_selector("totalSupply()")
 _TRANSFERS = frozenset(
     map(function_selector, ("transfer(address,uint256)", "transferFrom(address,address,uint256)"))
 )
+DECISIVE_SELECTORS = frozenset(
+    {*_POWER_BY_SELECTOR, *_OWNER_GETTERS, *_ROLE_GETTERS, *_TRANSFERS, _BALANCE, _SUPPLY}
+)
+"""Functions that give powers, or show what the storage is that these write and who may call them."""
 _HARMLESS = _TRANSFERS | frozenset(
     map(
         function_selector,
@@ -127,6 +132,8 @@ class ContractPower:
     """The published signature with this selector."""
     caller: PowerCaller | None
     """Account that the function checks as far as storage shows it; None is unknown."""
+    facet: str | None = None
+    """Facet of a diamond whose code has the function, lower case; None for other code."""
 
 
 def infer_powers(analysis: CodeAnalysis) -> tuple[ContractPower, ...]:

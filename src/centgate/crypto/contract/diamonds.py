@@ -1,0 +1,82 @@
+"""Diamonds (EIP-2535): the functions that each facet serves, and the storage that all share. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+
+from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
+from centgate.crypto.contract.code_analysis import CodeAnalysis
+
+LOUPE_CALL = "facets()"
+"""Returns `(address,bytes4[])[]`, each facet with the functions that the diamond runs of it: IDiamondLoupe of
+EIP-2535 (eips.ethereum.org/EIPS/eip-2535), also in npm's @solidstate/abi."""
+DIAMOND_CUT = "diamondCut((address,uint8,bytes4[])[],address,bytes)"
+"""Function that adds, replaces and removes functions: IDiamondCut of EIP-2535."""
+
+
+def parse_facets(returned: bytes | None) -> dict[str, frozenset[bytes]]:
+    """Return the selectors that each facet serves by its address, lower case; empty if that is unreadable."""
+    facets: dict[str, frozenset[bytes]] = {}
+    try:
+        for address, selectors in _list_facets(returned or b""):
+            facets[address] = facets.get(address, frozenset()) | selectors
+    except ValueError:
+        return {}
+    return facets
+
+
+def _list_facets(data: bytes) -> Iterator[tuple[str, frozenset[bytes]]]:
+    """Yield facets with selectors; ValueError if the data is not in the published format.
+
+    Hostile data may point at one long list of selectors from everywhere.
+    """
+    words_left = len(data) // WORD
+    start = read_number(data, 0)
+    count, first = read_number(data, start), start + WORD
+    if count > words_left:
+        raise ValueError("beyond the end of the data")
+    for position in range(count):
+        facet = first + read_number(data, first + position * WORD)
+        listed = facet + read_number(data, facet + WORD)
+        length = read_number(data, listed)
+        words_left -= length
+        if words_left < 0 or listed + WORD * (length + 1) > len(data):
+            raise ValueError("beyond the end of the data")
+        places = range(listed + WORD, listed + WORD * (length + 1), WORD)
+        if address := parse_address_word(data[facet : facet + WORD]):
+            yield address, frozenset(data[place : place + 4] for place in places)
+
+
+def restrict_functions(analysis: CodeAnalysis, served: Set[bytes]) -> CodeAnalysis:
+    """Return the analysis of a facet with those functions alone that the diamond runs.
+
+    A facet keeps the code of functions that were removed from the diamond, or moved to another facet.
+    """
+    return replace(
+        analysis,
+        functions=tuple(each for each in analysis.functions if each.selector in served),
+        storage=tuple(
+            replace(each, readers=each.readers & served, writers=each.writers & served)
+            for each in analysis.storage
+        ),
+    )
+
+
+def share_storage(analyses: Sequence[CodeAnalysis]) -> list[CodeAnalysis]:
+    """Return the analyses of codes that run on one storage, each with the variables of all.
+
+    A variable keeps the type that each code shows, and gets the functions of all codes that read or write it.
+    """
+    variables = [each for analysis in analyses for each in analysis.storage]
+    readers: dict[tuple[str, int], frozenset[bytes]] = {}
+    writers: dict[tuple[str, int], frozenset[bytes]] = {}
+    for each in variables:
+        place = each.slot, each.offset
+        readers[place] = readers.get(place, frozenset()) | each.readers
+        writers[place] = writers.get(place, frozenset()) | each.writers
+    storage = tuple(
+        replace(each, readers=readers[each.slot, each.offset], writers=writers[each.slot, each.offset])
+        for each in variables
+    )
+    return [replace(analysis, storage=storage) for analysis in analyses]
