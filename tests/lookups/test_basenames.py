@@ -11,16 +11,20 @@ from lookups.pool_market import Market
 from centgate.crypto.wallet.primary_names import (
     BASENAME_REGISTRIES,
     BASENAME_RESOLVERS,
+    L2_REVERSE_REGISTRARS,
     hash_name,
     hash_reverse_basename,
 )
 from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.deployer import Deployer
 from centgate.lookups.accounts import read_account
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 
 ALICE, BOB = (account.address.lower() for account in BUYER_ACCOUNTS[:2])
 REGISTRY = BASENAME_REGISTRIES[8453]
+REGISTRAR = L2_REVERSE_REGISTRARS[8453]
 OLD, NEW = BASENAME_RESOLVERS
+BASE_COIN_TYPE, OPTIMISM_COIN_TYPE = 0x80002105, 0x8000000A
 MAX_WAIT = 99
 """Seconds."""
 OTHER = "0x" + "0e" * 20
@@ -41,6 +45,20 @@ def register_name(market: Market, name: str, account: str, *, resolver: str = OL
     send(REGISTRY, "setResolver(bytes32,address)", node, resolver)
     if resolver != OTHER:
         send(resolver, "setAddr(bytes32,address)", node, account)
+
+
+def claim_ens_name(market: Market, account: str, name: str) -> None:
+    """Let an account claim a name at ENS' own registrar."""
+    sender = next(each for each in BUYER_ACCOUNTS if each.address.lower() == account)
+    market.exchanges.operator.transfer_native(account, 10**18)
+    Deployer(market.exchanges.operator.chain, sender).send(REGISTRAR, "setName(string)", name)
+
+
+def register_ens_name(market: Market, name: str, account: str, *, coin_type: int = BASE_COIN_TYPE) -> None:
+    """Let a name resolve to an account on the chain of a coin type."""
+    send, node = market.exchanges.operator.send, hash_name(name)
+    send(REGISTRY, "setResolver(bytes32,address)", node, NEW)
+    send(NEW, "setAddr(bytes32,uint256,bytes)", node, coin_type, bytes.fromhex(account[2:]))
 
 
 async def read_name(
@@ -120,6 +138,61 @@ async def test_name_is_unknown_without_answer(base_market: Market, signature: st
     found, (warning,) = await read_name(base_market, ALICE)
 
     assert (found, warning) == (None, "the Basename of the address is unknown: the node did not tell")
+
+
+async def test_name_of_ens_registrar_alone_resolves_back(base_market: Market) -> None:
+    claim_ens_name(base_market, ALICE, "alice.base.eth")
+    register_ens_name(base_market, "alice.base.eth", ALICE)
+
+    assert await read_name(base_market, ALICE) == ("alice.base.eth", [])
+
+
+@pytest.mark.parametrize(
+    ("account", "coin_type"), [(BOB, BASE_COIN_TYPE), (ALICE, OPTIMISM_COIN_TYPE), (ALICE, 60)]
+)
+async def test_ens_name_needs_the_address_on_base(base_market: Market, account: str, coin_type: int) -> None:
+    claim_ens_name(base_market, ALICE, "alice.base.eth")
+    register_ens_name(base_market, "alice.base.eth", account, coin_type=coin_type)
+
+    name, (warning,) = await read_name(base_market, ALICE)
+
+    assert (name, "does not resolve back" in warning) == (None, True)
+
+
+async def test_ens_name_counts_before_that_of_basenames(base_market: Market) -> None:
+    claim_name(base_market, ALICE, "old.base.eth")
+    register_name(base_market, "old.base.eth", ALICE)
+    claim_ens_name(base_market, ALICE, "new.base.eth")
+    register_ens_name(base_market, "new.base.eth", ALICE)
+
+    assert await read_name(base_market, ALICE) == ("new.base.eth", [])
+
+
+async def test_name_of_basenames_counts_if_that_of_ens_fails(base_market: Market) -> None:
+    claim_name(base_market, ALICE, "alice.base.eth")
+    register_name(base_market, "alice.base.eth", ALICE)
+    claim_ens_name(base_market, ALICE, "alice.base.eth")
+
+    assert await read_name(base_market, ALICE) == ("alice.base.eth", [])
+
+
+async def test_name_outside_base_eth_is_left_out(base_market: Market) -> None:
+    claim_ens_name(base_market, ALICE, "alice.eth")
+
+    found, (warning,) = await read_name(base_market, ALICE)
+
+    assert (found, warning.endswith(" or is not under base.eth")) == (None, True)
+
+
+@pytest.mark.parametrize("registered", [True, False])
+async def test_silent_ens_registrar_hides_no_basename(base_market: Market, *, registered: bool) -> None:
+    if registered:
+        claim_name(base_market, ALICE, "alice.base.eth")
+        register_name(base_market, "alice.base.eth", ALICE)
+    base_market.node.lose_answers(lambda call, _: is_call_of(call, "nameForAddr(address)"))
+
+    unknown = ["the Basename of the address is unknown: the node did not tell"]
+    assert await read_name(base_market, ALICE) == (("alice.base.eth", []) if registered else (None, unknown))
 
 
 async def test_slow_second_round_hides_nothing_else(base_market: Market) -> None:

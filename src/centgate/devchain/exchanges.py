@@ -258,6 +258,7 @@ def _list_contracts(addresses: WellKnownAddresses) -> dict[str, tuple[Any, ...]]
         addresses.sanctions_list: ("Infrastructure", "SanctionsList"),
         addresses.ens_resolver: ("Infrastructure", "UniversalResolver"),
         addresses.basename_registry: ("Infrastructure", "BasenameRegistry"),
+        addresses.l2_reverse_registrar: ("Infrastructure", "L2ReverseRegistrar"),
         addresses.permit2: ("Permit2", "Permit2"),
         addresses.v2_factory: ("UniswapV2", "UniswapV2Factory", UNISWAP_V2_FEE),
         addresses.v3_factory: ("UniswapV3", "UniswapV3Factory"),

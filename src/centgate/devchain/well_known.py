@@ -33,6 +33,7 @@ class WellKnownAddresses:
     ens_resolver: str = ""
     basename_registry: str = ""
     basename_resolvers: tuple[str, ...] = ()
+    l2_reverse_registrar: str = ""
     pancake_v3_factory: str = "0x0BFbCF9fa4f9C56B0F40a671Ad40E0805A091865"
     pancake_v3_quoter: str = "0xB048Bbc1Ee6b733FFfCFb9e9CeF7375518e25997"
     multicall: str = "0xcA11bde05977b3631167028862bE2a173976CA11"
@@ -40,7 +41,8 @@ class WellKnownAddresses:
 
 
 # sources: docs.uniswap.org, developer.pancakeswap.finance, docs.sushi.com, aerodrome-finance,
-# docs.chain.link, go.chainalysis.com, docs.ens.domains, github.com/base/basenames
+# docs.chain.link, go.chainalysis.com, docs.ens.domains, github.com/base/basenames,
+# github.com/ensdomains/ens-contracts
 ETHEREUM: Final = WellKnownAddresses(
     wrapped_native="0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
     native_feed="0x5f4eC3Df9cbd43714FE2740f5E3616155c5b8419",
@@ -95,6 +97,7 @@ BASE: Final = WellKnownAddresses(
         "0xC6d566A56A1aFf6508b41f6c90ff131615583BCD",
         "0x426fA03fB86E510d0Dd9F70335Cf102a98b10875",
     ),
+    l2_reverse_registrar="0x0000000000D8e504002cC26E3Ec46D81971C1664",
 )
 
 POLYGON: Final = WellKnownAddresses(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from centgate.chains import well_known_chain
@@ -12,10 +12,14 @@ from centgate.crypto.wallet.primary_names import (
     BASENAME_REGISTRIES,
     BASENAME_RESOLVERS,
     ENS_RESOLVERS,
+    L2_REVERSE_REGISTRARS,
+    encode_address_lookup,
+    encode_base_lookup,
     encode_ens_lookup,
     hash_name,
     hash_reverse_basename,
     is_plain_basename,
+    parse_base_address,
     parse_ens_name,
 )
 from centgate.fallback import attempt
@@ -50,7 +54,13 @@ def list_name_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
     if resolver := ENS_RESOLVERS.get(known):
         return {resolver: ContractCall(resolver, encode_ens_lookup(address))}
     if registry := BASENAME_REGISTRIES.get(known):
-        return _list_record_calls(registry, "name(bytes32)", hash_reverse_basename(address))
+        registrar = L2_REVERSE_REGISTRARS[known]
+        stated = function_selector("nameForAddr(address)") + erc20.encode_address(address)
+        node = hash_reverse_basename(address)
+        return {
+            registrar: ContractCall(registrar, stated),
+            **_list_record_calls(registry, node, function_selector("name(bytes32)") + node),
+        }
     return {}
 
 
@@ -59,18 +69,18 @@ async def read_primary_name(
 ) -> PrimaryName:
     """Return the name in the answers to `list_name_calls`, if it resolves back to the address (lower case).
 
-    What a Basename resolves to is read in one more round, until `deadline` (a time of the event loop).
+    What Basenames resolve to is read in one more round, until `deadline` (a time of the event loop).
     """
     known = well_known_chain(chain_id)
     if resolver := ENS_RESOLVERS.get(known):
         return _parse_ens_answer(answers[resolver])  # the resolver has checked that it resolves back
-    if registry := BASENAME_REGISTRIES.get(known):
-        try:
-            claimed = erc20.decode_text(_find_record(registry, answers))
-            return await _check_basename(rpc, chain_id, registry, address, claimed, deadline)
-        except _UnknownBasename as reason:
-            return PrimaryName(warning=f"the Basename of the address is unknown: {reason}")
-    return PrimaryName()
+    if known not in BASENAME_REGISTRIES:
+        return PrimaryName()
+    reading = _BasenameReading(rpc, chain_id, address, answers, deadline)
+    # by the standard first: what Basenames' own resolver says may be older
+    names = await asyncio.gather(_catch_unknown(reading.read_ens()), _catch_unknown(reading.read_own()))
+    named = [each for each in names if each.text]
+    return next(iter(named or [each for each in names if each.warning]), PrimaryName())
 
 
 def _parse_ens_answer(returned: bytes | None) -> PrimaryName:
@@ -83,40 +93,81 @@ def _parse_ens_answer(returned: bytes | None) -> PrimaryName:
     return PrimaryName(name)
 
 
-async def _check_basename(
-    rpc: Rpc, chain_id: int, registry: str, address: str, claimed: str | None, deadline: float
-) -> PrimaryName:
-    """Return a claimed Basename if it is plain and resolves back. Raises `_UnknownBasename`."""
-    if claimed is None:
-        return PrimaryName()
-    if not is_plain_basename(claimed):
-        return PrimaryName(
-            warning="the Basename of the address is left out: it has other characters than a-z, 0-9 and "
-            "hyphens, or is not under base.eth"
-        )
-    calls = _list_record_calls(registry, "addr(bytes32)", hash_name(claimed))
+async def _catch_unknown(reading: Awaitable[PrimaryName]) -> PrimaryName:
     try:
-        async with asyncio.timeout_at(deadline):
-            returned = await attempt(rpc.call_contracts, chain_id, [*calls.values()])
-    except TimeoutError:
-        rpc.record_status("timeout")  # its calls were cancelled, which records nothing
-        raise _UnknownBasename("the node did not answer in time") from None
-    if not isinstance(returned, list):
-        raise _UnknownBasename("the node did not tell")
-    resolved = _find_record(registry, dict(zip(calls, returned, strict=True)))
-    if parse_address_word(resolved) != address:
-        return PrimaryName(
-            warning="the Basename of the address is left out: it does not resolve back to the address"
-        )
-    return PrimaryName(claimed)
+        return await reading
+    except _UnknownBasename as reason:
+        return PrimaryName(warning=f"the Basename of the address is unknown: {reason}")
 
 
-def _list_record_calls(registry: str, signature: str, node: bytes) -> dict[str, ContractCall]:
+@dataclass(frozen=True, slots=True)
+class _BasenameReading:
+    """Reading of the Basename that an address claims. Its methods raise `_UnknownBasename`."""
+
+    rpc: Rpc
+    chain_id: int
+    address: str
+    """Lower case."""
+    answers: _Answers
+    """To `list_name_calls`."""
+    deadline: float
+
+    @property
+    def _chain(self) -> int:
+        return well_known_chain(self.chain_id)
+
+    async def read_ens(self) -> PrimaryName:
+        """Return the name at ENS' own registrar, if its address on Base is this one (ENSIP-19)."""
+        stated = self.answers[L2_REVERSE_REGISTRARS[self._chain]]
+        if stated is None:
+            raise _UnknownBasename("the node did not tell")
+        return await self._check(erc20.decode_text(stated), encode_base_lookup, parse_base_address)
+
+    async def read_own(self) -> PrimaryName:
+        """Return the name at Basenames' own resolvers, if its address is this one."""
+        stated = _find_record(BASENAME_REGISTRIES[self._chain], self.answers)
+        return await self._check(erc20.decode_text(stated), encode_address_lookup, parse_address_word)
+
+    async def _check(
+        self,
+        claimed: str | None,
+        encode_lookup: Callable[[str], bytes],
+        parse_address: Callable[[bytes], str | None],
+    ) -> PrimaryName:
+        """Return a claimed name if it is plain and resolves back."""
+        if claimed is None:
+            return PrimaryName()
+        if not is_plain_basename(claimed):
+            return PrimaryName(
+                warning="the Basename of the address is left out: it has other characters than a-z, 0-9 and "
+                "hyphens, or is not under base.eth"
+            )
+        if parse_address(await self._resolve(claimed, encode_lookup(claimed))) != self.address:
+            return PrimaryName(
+                warning="the Basename of the address is left out: it does not resolve back to the address"
+            )
+        return PrimaryName(claimed)
+
+    async def _resolve(self, name: str, lookup: bytes) -> bytes:
+        """Return a record of a name, by the call data that reads it."""
+        registry = BASENAME_REGISTRIES[self._chain]
+        calls = _list_record_calls(registry, hash_name(name), lookup)
+        try:
+            async with asyncio.timeout_at(self.deadline):
+                returned = await attempt(self.rpc.call_contracts, self.chain_id, [*calls.values()])
+        except TimeoutError:
+            self.rpc.record_status("timeout")  # its calls were cancelled, which records nothing
+            raise _UnknownBasename("the node did not answer in time") from None
+        if not isinstance(returned, list):
+            raise _UnknownBasename("the node did not tell")
+        return _find_record(registry, dict(zip(calls, returned, strict=True)))
+
+
+def _list_record_calls(registry: str, node: bytes, lookup: bytes) -> dict[str, ContractCall]:
     """Return the calls that read the resolver of a node, and a record of it at each resolver."""
-    record = function_selector(signature) + node
     return {
         registry: ContractCall(registry, function_selector("resolver(bytes32)") + node),
-        **{resolver: ContractCall(resolver, record) for resolver in BASENAME_RESOLVERS},
+        **{resolver: ContractCall(resolver, lookup) for resolver in BASENAME_RESOLVERS},
     }
 
 

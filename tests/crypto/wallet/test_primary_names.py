@@ -8,6 +8,7 @@ from centgate.crypto.wallet.primary_names import (
     hash_name,
     hash_reverse_basename,
     is_plain_basename,
+    parse_base_address,
     parse_ens_name,
 )
 
@@ -29,6 +30,16 @@ def test_reverse_node_is_that_of_onchainkit() -> None:
     node = hash_reverse_basename("0x8c8f1a1e1bfdb15e7ed562efc84e5a588e68ad73")
 
     assert node.hex() == "cd18b9f82b690bdf732816fe0b9796635191f97e59bcebbef4eba6e05a39da05"
+
+
+def test_address_on_base_is_one_of_twenty_bytes() -> None:
+    account = bytes.fromhex("8c8f1a1e1bfdb15e7ed562efc84e5a588e68ad73")
+
+    assert parse_base_address(encode(["bytes"], [account])) == "0x" + account.hex()
+    assert [parse_base_address(encode(["bytes"], [each])) for each in (b"", account + b"1", bytes(20))] == [
+        None
+    ] * 3
+    assert (parse_base_address(b""), parse_base_address(None)) == (None, None)
 
 
 def test_ens_names_with_lookalike_letters_are_omitted() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import reduce
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.contract.bytecode import WORD, function_selector, parse_address_word
 from centgate.signing.evm import keccak
 
 ENS_RESOLVERS: Mapping[int, str] = {1: "0xeeeeeeee14d718c2b47d9923deab1335e144eeee"}
@@ -21,13 +21,20 @@ BASENAME_RESOLVERS = (
 
 The first is also in npm's @coinbase/onchainkit, both in @ensnode/datasources.
 """
+L2_REVERSE_REGISTRARS: Mapping[int, str] = {8453: "0x0000000000d8e504002cc26e3ec46d81971c1664"}
+"""ENS' L2ReverseRegistrar by chain (github.com/ensdomains/ens-contracts, deployments/base; and npm's
+@ensnode/datasources 1.17). It states the names of accounts by ENSIP-19, those of Basenames included.
+"""
 NAMED_CHAINS = frozenset((*ENS_RESOLVERS, *BASENAME_REGISTRIES))
 """Chains on which primary names are read."""
 
 _COIN_TYPE_ETHER = 60
-_BASE_REVERSE_NAME = "80002105.reverse"
-"""Parent of reverse names on Base: 0x80000000 plus the chain's id, in hexadecimal (ENSIP-11 and ENSIP-19)."""
+_COIN_TYPE_BASE = 0x80000000 | 8453
+"""ENSIP-11."""
+_BASE_REVERSE_NAME = f"{_COIN_TYPE_BASE:x}.reverse"
+"""Parent of reverse names on Base (ENSIP-19)."""
 _BASENAME_PARENT = ".base.eth"
+_ADDRESS_BYTES = 20
 _PLAIN_NAME = re.compile(r"(?=.{3,64}\Z)(?:(?!..--)[a-z0-9_](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}")
 """Names of letters without lookalikes, of which two hyphens in places 3 and 4 are not normalized.
 
@@ -56,6 +63,25 @@ def parse_ens_name(returned: bytes | None) -> str | None:
     except (DecodingError, OverflowError, UnicodeDecodeError):
         return None
     return text if _PLAIN_NAME.fullmatch(text) else None
+
+
+def encode_address_lookup(name: str) -> bytes:
+    """Encode `addr(bytes32)`: the address of a name without a chain (ENSIP-1)."""
+    return function_selector("addr(bytes32)") + hash_name(name)
+
+
+def encode_base_lookup(name: str) -> bytes:
+    """Encode `addr(bytes32,uint256)`: the address of a name on Base, by which ENSIP-19 checks its claim."""
+    return function_selector("addr(bytes32,uint256)") + hash_name(name) + _COIN_TYPE_BASE.to_bytes(WORD)
+
+
+def parse_base_address(returned: bytes | None) -> str | None:
+    """Parse the address, ABI-encoded `bytes` (ENSIP-9); None unless it has the 20 bytes of an account's."""
+    head = WORD.to_bytes(WORD) + _ADDRESS_BYTES.to_bytes(WORD)
+    if not returned or not returned.startswith(head):
+        return None
+    address = returned[len(head) : len(head) + _ADDRESS_BYTES]
+    return parse_address_word(address.rjust(WORD, b"\0")) if len(address) == _ADDRESS_BYTES else None
 
 
 def is_plain_basename(name: str) -> bool:

@@ -147,14 +147,36 @@ contract BasenameRegistry {
 
 /// Names and addresses by node, with a part of the interface of Basenames' L2Resolver. Anyone may set them.
 contract BasenameResolver {
+    uint256 private constant COIN_TYPE_ETHER = 60;
     mapping(bytes32 => string) public name;
-    mapping(bytes32 => address) public addr;
+    mapping(bytes32 => mapping(uint256 => bytes)) private addresses;
 
     function setName(bytes32 node, string calldata text) external {
         name[node] = text;
     }
 
     function setAddr(bytes32 node, address account) external {
-        addr[node] = account;
+        addresses[node][COIN_TYPE_ETHER] = abi.encodePacked(account);
+    }
+
+    function setAddr(bytes32 node, uint256 coinType, bytes calldata account) external {
+        addresses[node][coinType] = account;
+    }
+
+    function addr(bytes32 node) external view returns (address) {
+        return address(bytes20(addresses[node][COIN_TYPE_ETHER]));
+    }
+
+    function addr(bytes32 node, uint256 coinType) external view returns (bytes memory) {
+        return addresses[node][coinType];
+    }
+}
+
+/// Names by account, with a part of the interface of ENS' L2ReverseRegistrar.
+contract L2ReverseRegistrar {
+    mapping(address => string) public nameForAddr;
+
+    function setName(string calldata text) external {
+        nameForAddr[msg.sender] = text;
     }
 }
