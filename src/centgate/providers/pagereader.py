@@ -21,7 +21,7 @@ from centgate.sandbox import WORK_KEYS, TaskDied, TaskFailed, TaskTimedOut
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
 from centgate.web.browser.executable import RenderFailed
-from centgate.web.extract.content_type import MEDIA_TYPES, Unreadable, Unsupported
+from centgate.web.extract.content_type import MEDIA_TYPES, PARSER_ERRORS, Unreadable, Unsupported
 from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
@@ -48,16 +48,6 @@ _RENDERED_WARNING = "the page is built by its scripts, so it was rendered in a b
 _NOT_FOUND_STATUSES = frozenset({404, 410})
 _TOO_MANY_REQUESTS = 429
 _BLOCKED_STATUSES = frozenset({401, 402, 403, 407, _TOO_MANY_REQUESTS, 451})
-_PARSER_ERRORS = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    AssertionError,
-)
-"""Errors that an unusual page may cause in a parser."""
 _RESPONSE: ContextVar[FetchResult | None] = ContextVar("response", default=None)
 """Latest response of the site of the page that a task reads: a failure to read the page tells it, too."""
 
@@ -124,7 +114,7 @@ class PageReader(Provider):
             return await run(CUT_SECONDS, take_part, page, offset, max_length)
         except TaskFailed as failure:
             raise self._page_error("failed", f"{message}: {failure}") from None
-        except _PARSER_ERRORS as error:
+        except PARSER_ERRORS as error:
             structlog.get_logger().exception("a page could not be divided", url=page.url)
             raise self._page_error("failed", message) from error
 
@@ -136,7 +126,7 @@ class PageReader(Provider):
             await self._server_resources.page_parsers.run_task(
                 READ_SECONDS, extract_page, *page, only_main_content=True
             )
-        except (TaskFailed, *_PARSER_ERRORS) as failure:
+        except (TaskFailed, *PARSER_ERRORS) as failure:
             raise self.invalid_response(
                 f"cannot parse pages: {failure}; install the extra `server` again, as a module may be missing"
             ) from failure
@@ -289,7 +279,7 @@ class PageReader(Provider):
             raise self._page_error("too_large", message) from None
         except TaskFailed as failure:
             raise self._page_error("failed", f"the page at {host} could not be parsed: {failure}") from None
-        except _PARSER_ERRORS as error:
+        except PARSER_ERRORS as error:
             raise self._page_error("failed", f"the page at {host} could not be parsed") from error
         finally:
             # it may have waited for a process, which is no fault of the page

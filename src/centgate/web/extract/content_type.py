@@ -93,6 +93,16 @@ _BINARY = (
     b"OggS",
     b"ID3",
 )
+PARSER_ERRORS = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    AssertionError,
+)
+"""Errors that an unusual document may cause in a parser."""
 
 
 class Unsupported(Exception):

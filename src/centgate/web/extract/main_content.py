@@ -25,6 +25,7 @@ from centgate.web.extract.boilerplate import (
 from centgate.web.extract.code_blocks import drop_language_labels
 from centgate.web.extract.comments import drop_comments
 from centgate.web.extract.content_blocks import keep_matching
+from centgate.web.extract.content_type import PARSER_ERRORS
 from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
 from centgate.web.extract.recall_guard import find_fuller_reading
@@ -231,14 +232,6 @@ def _run_trafilatura(original: Element) -> str:
             include_formatting=False,
             output_format="txt",
         )
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        AssertionError,
-        etree.LxmlError,
-    ):
+    except (etree.LxmlError, *PARSER_ERRORS):
         return ""  # pages that break trafilatura are read without it
     return (article or "")[:MAX_ARTICLE]

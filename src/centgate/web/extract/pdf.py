@@ -12,7 +12,7 @@ from pypdf import PdfReader
 from pypdf.errors import FileNotDecryptedError, PyPdfError
 
 from centgate.sanitize import clean_line
-from centgate.web.extract.content_type import Unreadable
+from centgate.web.extract.content_type import PARSER_ERRORS, Unreadable
 from centgate.web.extract.markdown_syntax import escape_block_starts, normalize_markdown
 from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, DocumentMetadata
 
@@ -23,18 +23,7 @@ MAX_SECONDS = 3.0
 """Seconds of processor time after which no further page is started."""
 _HYPHENATION = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 _SPACES = re.compile(r"[ \t\xa0]+")
-_READ_ERRORS = (
-    PyPdfError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    OSError,
-    NotImplementedError,
-    AssertionError,
-)
+_READ_ERRORS = (PyPdfError, OSError, NotImplementedError, *PARSER_ERRORS)
 """Errors that pypdf raises for a broken file."""
 _DRAWING = re.compile(rb"\b(?:Do|BI)\b")
 """Operators that draw an image (ISO 32000-1, 8.8 and 8.9.7)."""
@@ -109,5 +98,5 @@ def _read_metadata(reader: PdfReader) -> DocumentMetadata:
             published=created.replace(microsecond=0).isoformat() if created else None,
             modified=modified.replace(microsecond=0).isoformat() if modified else None,
         )
-    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except _READ_ERRORS:
         return DocumentMetadata()
