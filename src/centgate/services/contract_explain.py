@@ -8,28 +8,30 @@ from datetime import timedelta
 
 from pydantic import Field
 
-from centgate.answers.contract_explain import (
-    ContractLinks,
-    ContractOverview,
-    ContractProxy,
+from centgate.answers.contract_control import (
     ContractRole,
     ContractUpgrade,
     ContractUpgrades,
     ControllingAccount,
-    Creation,
     ExplainedFunction,
-    Implementation,
     OwnerAccount,
+    build_controller,
+    build_functions,
+    build_roles,
+    build_upgrades,
+)
+from centgate.answers.contract_explain import (
+    ContractLinks,
+    ContractOverview,
+    ContractProxy,
+    Creation,
+    Implementation,
     ProxyEvidence,
     UpgradePower,
     Verification,
-    build_controller,
     build_creation,
-    build_functions,
     build_implementations,
     build_proxy,
-    build_roles,
-    build_upgrades,
     build_verification,
     list_unread_sources,
 )
