@@ -10,25 +10,10 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from centgate.answers.token_risk import (
-    Evidence,
-    HolderSalesData,
-    HoneypotCheck,
-    LiquidityHandData,
-    LiquidityLockData,
-    RiskFlag,
-    RiskScore,
-    ScorePart,
-    Tax,
-    TaxReading,
-    TokenIdentityData,
-    TokenLiquidity,
-    TokenOwnership,
-    TokenRisk,
-    TokenTaxes,
-    TopPair,
-    build_token_risk,
-)
+from centgate.answers.token_flags import Evidence, RiskFlag, RiskScore, ScorePart
+from centgate.answers.token_liquidity import LiquidityHandData, LiquidityLockData, TokenLiquidity, TopPair
+from centgate.answers.token_risk import TokenIdentityData, TokenOwnership, TokenRisk, build_token_risk
+from centgate.answers.token_trades import HolderSalesData, HoneypotCheck, Tax, TaxReading, TokenTaxes
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.errors import Issue
