@@ -234,6 +234,15 @@ def test_preferred_network_is_written(shell: Shell, tmp_path: Path) -> None:
     assert read_entry(tmp_path / PLACES["cursor"])["env"] == {"CENTGATE_PREFERRED_NETWORK": "eip155:84532"}
 
 
+def test_named_token_is_written(shell: Shell, tmp_path: Path) -> None:
+    assets = '[{"network": "eip155:31339", "asset": "0x' + "11" * 20 + '", "name": "USDC"}]'
+
+    shell("mcp", "install", "--for", "codex", "--yes", CENTGATE_ALLOWED_ASSETS=assets)
+
+    entry = tomllib.loads((tmp_path / PLACES["codex"]).read_text())["mcp_servers"]["centgate"]
+    assert entry["env"] == {"CENTGATE_ALLOWED_ASSETS": assets}
+
+
 @pytest.mark.parametrize("user", ["", "ann@", "ann:secret@"])
 def test_only_proxy_without_password_is_written(shell: Shell, tmp_path: Path, user: str) -> None:
     proxy = f"http://{user}127.0.0.1:3128"

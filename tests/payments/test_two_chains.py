@@ -382,6 +382,31 @@ async def test_python_client_pays_on_preferred_network(world: TwoChains, shop: h
 
 
 @pytest.mark.extended
+def test_command_pays_with_named_token_on_second_network(
+    world: TwoChains, shop: httpx.Client, tmp_path: Path
+) -> None:
+    entries = [
+        {name: value for name, value in entry.items() if name != "payTo"}
+        for entry in world.entries
+        if entry["network"] == SECOND
+    ]
+    buyer = {
+        "CENTGATE_API_URL": str(shop.base_url),
+        "CENTGATE_WALLET_KEY": BUYER_ACCOUNTS[8].private_key,
+        "CENTGATE_LEDGER": str(tmp_path / "ledger.jsonl"),
+        "CENTGATE_NETWORKS": SECOND,
+        "CENTGATE_ALLOWED_ASSETS": json.dumps(entries),
+    }
+    before = world.balance(SECOND)
+
+    question = f"url={QUESTION['url']}"
+    answer = run_command(world, tmp_path, "call", "phishing-check", question, "--json", **buyer)
+
+    assert json.loads(answer)["receipt"]["network"] == SECOND
+    assert world.balance(SECOND) == before + CENT
+
+
+@pytest.mark.extended
 async def test_python_client_counts_over_all_networks(world: TwoChains, shop: httpx.Client) -> None:
     url, ledger = str(shop.base_url), Ledger()
     caps = Caps(Decimal("0.02"), Decimal("0.02"))

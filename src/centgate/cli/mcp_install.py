@@ -41,6 +41,7 @@ _PASSED_ON = (
     "CAP_TOTAL",
     "CAP_PER_HOUR",
     "CAP_PER_DAY",
+    "ALLOWED_ASSETS",
     "PREFERRED_NETWORK",
     "PAYEE",
     "PROXY",

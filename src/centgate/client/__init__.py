@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from centgate.client.typed import AnswerDrift, TypedAnswer
     from centgate.client.wallet import Wallet
     from centgate.client.wallet_payments import AnsweredPayment, WalletPayment, WalletPaymentPage
+    from centgate.signing.assets import Asset
 
 __all__ = [
     "AddressRefused",
@@ -52,6 +53,7 @@ __all__ = [
     "Answer",
     "AnswerDrift",
     "AnsweredPayment",
+    "Asset",
     "AsyncCentgate",
     "Balance",
     "BuyerError",
@@ -100,6 +102,7 @@ _MODULE_OF = {
     "Answer": "responses",
     "AnswerDrift": "typed",
     "AnsweredPayment": "wallet_payments",
+    "Asset": "policy",
     "AsyncCentgate": "async_client",
     "Balance": "node",
     "BuyerError": "errors",

@@ -112,6 +112,7 @@ class BaseClient(ABC):
             payee=resolved.payee,
             networks=resolved.networks or None,
             preferred_network=resolved.preferred_network,
+            allowed=resolved.allowed,
             ledger=Ledger(resolved.ledger),
             proxies=parse_proxy(resolved.proxy),
             watch=watch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -34,7 +34,7 @@ _INVALID_URL = "the node's URL is invalid; a valid one is https://node.example/p
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """USDC of a wallet, as a node shows it at its latest block."""
+    """Dollar tokens of a wallet, as a node shows it at its latest block."""
 
     usd: Decimal
     network: str
@@ -76,10 +76,10 @@ class Node:
         """Return the node's network (CAIP-2)."""
         return f"eip155:{parse_number(await self.call('eth_chainId', []))}"
 
-    async def read_balance(self, address: str) -> Balance:
-        """Return the USDC of an address on the node's network."""
+    async def read_balance(self, address: str, assets: Mapping[str, Asset]) -> Balance:
+        """Return what an address has of the USDC on the node's network, or of the token in `assets` there."""
         network = await self.read_network()
-        token = _usdc_of(network)
+        token = assets.get(network) or _usdc_of(network)
         call = {"to": token.address, "data": BALANCE_OF_SELECTOR + encode_word(address)}
         base_units = parse_number(await self.call("eth_call", [call, "latest"]))
         return Balance(Decimal(base_units) / 10**token.decimals, network, address, token.address)
@@ -175,6 +175,7 @@ def parse_number(word: str) -> int:
 def _usdc_of(network: str) -> Asset:
     if network not in USDC:
         raise Drift(
-            f"the node is on {network}, for which this client has no USDC; supported: {', '.join(USDC)}"
+            f"the node is on {network}, for which this client has no USDC; supported: {', '.join(USDC)}, "
+            "and those of CENTGATE_ALLOWED_ASSETS"
         )
     return USDC[network]

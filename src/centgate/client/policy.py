@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from centgate.client.caps import PER_CALL_OPTION
+from centgate.signing.asset_entries import decode_list, parse_asset, require_fields, require_network
 from centgate.signing.assets import NETWORK_ID, USDC, Asset
 from centgate.signing.evm import parse_address, to_checksum_address
 
@@ -39,11 +41,19 @@ class Allowed:
             return self.assets[network]
         return USDC.get(network) if network in self.networks else None
 
+    def with_assets(self, assets: Mapping[str, Asset], networks: Iterable[str]) -> Allowed:
+        """Return a copy with these tokens, of them only those on `networks` if any are named."""
+        names = frozenset(networks)
+        return replace(
+            self, assets={name: token for name, token in assets.items() if not names or name in names}
+        )
+
     def with_networks(self, networks: Iterable[str]) -> Allowed:
         """Return a copy with these networks instead. Raises ValueError for an unknown network."""
         names = frozenset((networks,) if isinstance(networks, str) else networks)
         for name in sorted(names - USDC.keys() - DEFAULT_NETWORKS - self.assets.keys()):
-            raise ValueError(f"this client cannot pay on network {name[:40]!r}; supported: {', '.join(USDC)}")
+            supported = ", ".join({**USDC, **self.assets})
+            raise ValueError(f"this client cannot pay on network {name[:40]!r}; supported: {supported}")
         return replace(self, networks=names)
 
     def with_preferred(self, network: str) -> Allowed:
@@ -55,6 +65,7 @@ class Allowed:
 
 DEFAULT_POLICY = Allowed()
 """Default payment policy."""
+_ASSET_KEYS = ("network", "asset", "name", "version")
 ANY_NETWORK = "*"
 """Key of a pinned payee that is paid on every network."""
 
@@ -88,6 +99,30 @@ class OptionNames:
 
 DEFAULT_OPTIONS = OptionNames()
 """The names of the environment variables."""
+
+
+def parse_allowed_assets(value: Any) -> Mapping[str, Asset] | None:
+    """Parse the tokens that may be paid with, by network (CAIP-2), from a JSON list as text.
+
+    Entries have the keys `network`, `asset`, `name` and `version`. Returns what is no text unchanged.
+    Raises ValueError.
+    """
+    if not isinstance(value, str):
+        return value
+    entries: Any = decode_list(value)
+    if not isinstance(entries, list):
+        example = '[{"network": "eip155:31337", "asset": "0x…", "name": "USDC", "version": "2"}]'
+        raise ValueError(f"needs a JSON list: {example}")
+    if not entries:
+        raise ValueError("the list is empty: name at least one token, or do not set it")
+    assets: dict[str, Asset] = {}
+    for number, entry in enumerate(cast(Sequence[Any], entries), 1):
+        fields = require_fields(entry, _ASSET_KEYS, f"entry {number}")
+        network = require_network(fields, f"entry {number}")
+        if network in assets:
+            raise ValueError(f"two tokens are named on {network}")
+        assets[network] = parse_asset(fields, network, f"entry {number}")
+    return assets
 
 
 def parse_payees(payee: str | Mapping[str, str] | None) -> dict[str, str]:

@@ -177,7 +177,7 @@ class Purchases:
     async def balance(self, rpc: str | None) -> Balance:
         """Return the wallet's USDC, as the wallet owner's node shows it."""
         async with open_node(self._require_node(rpc)) as node:
-            return await node.read_balance(self._open_wallet().address)
+            return await node.read_balance(self._open_wallet().address, self.allowed.assets)
 
     async def payments(self, limit: int, cursor: str | None) -> WalletPaymentPage:
         """Return a page of the wallet's payments, as the API knows them."""

@@ -284,8 +284,11 @@ def _parse_option(offer: PaymentOffer, raw: dict[str, Any], allowed: Allowed) ->
 def _network_objection(network: str, allowed: Allowed) -> _Objection:
     """Return why a network is not allowed, and how to allow a supported one."""
     if network not in USDC:
+        # without the token's address: it must come from its issuer, not from who wants to be paid
         return _Objection(
-            f"the terms require a payment on {network[:40]!r}, a network this client does not support",
+            f"the terms require a payment on {network[:40]!r}, a network this client does not support unless "
+            "you name a token there: set CENTGATE_ALLOWED_ASSETS, or pass allowed=Allowed(assets=…) to the "
+            "client, and name the network too if you name networks. Nothing was signed",
             f"{network[:40]!r} is not supported",
         )
     networks = allowed.networks - TEST_NETWORKS

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_data_path
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from centgate.client.caps import DEFAULT_CAPS, Caps
-from centgate.client.policy import ANY_NETWORK, DEFAULT_POLICY, parse_payees
+from centgate.client.policy import ANY_NETWORK, DEFAULT_POLICY, Allowed, parse_allowed_assets, parse_payees
 from centgate.client.wallet import Wallet, is_key
+from centgate.signing.assets import Asset
 
 APP_NAME = "centgate"
 _CAP_PREFIX = "CENTGATE_CAP_"
+_Assets = Mapping[str, Asset]
 
 
 def _split_commas(value: Any) -> Any:
@@ -77,6 +88,14 @@ class BuyerSettings(BaseSettings):
         description="Your own Ethereum node, which shows the wallet's balance, and whether a payment whose "
         "window has ended was used.",
     )
+    allowed_assets: Annotated[_Assets | None, NoDecode, BeforeValidator(parse_allowed_assets)] = Field(
+        default=None,
+        description="Dollar tokens with six decimals that may be paid with on their networks, in place of "
+        "Circle's USDC there, as a JSON list with the name and version of each token's EIP-712 domain: "
+        '`[{"network": "eip155:31337", "asset": "0x…", "name": "USDC", "version": "2"}]`. Its networks need '
+        "no other name; if CENTGATE_NETWORKS is set, only those of them that it names are paid on. Copy the "
+        "address from the token's issuer, never from the terms of an API.",
+    )
     networks: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_commas)] = Field(
         default=(),
         description="Networks that may be paid on (CAIP-2), separated by commas, such as `eip155:8453` for "
@@ -129,8 +148,9 @@ class BuyerSettings(BaseSettings):
 
     @field_validator("networks")
     @classmethod
-    def _validate_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        DEFAULT_POLICY.with_networks(value)
+    def _validate_networks(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "allowed_assets" in info.data:  # else they are invalid, which is reported by itself
+            Allowed(assets=info.data["allowed_assets"] or {}).with_networks(value)
         return value
 
     @field_validator("preferred_network")
@@ -158,6 +178,11 @@ class BuyerSettings(BaseSettings):
                 details = InitErrorDetails(type="value_error", ctx={"error": problem}, input=name)
                 raise ValidationError.from_exception_data(type(self).__name__, [details])
         return self
+
+    @property
+    def allowed(self) -> Allowed:
+        """Tokens that may be paid with on their networks, beside the networks themselves."""
+        return DEFAULT_POLICY.with_assets(self.allowed_assets or {}, self.networks)
 
     @property
     def caps(self) -> Caps:

@@ -23,7 +23,10 @@ _UNUSED = (
     *("facilitator_fallback_cdp_api_key_id", "facilitator_fallback_cdp_api_key_secret"),
 )
 """The operator's settings of payments that do not apply to the development chain."""
-_BUYERS_OWN = ("CENTGATE_NETWORKS", "CENTGATE_PREFERRED_NETWORK", "CENTGATE_PAYEE", "CENTGATE_PROXY")
+_BUYERS_OWN = (
+    *("CENTGATE_NETWORKS", "CENTGATE_ALLOWED_ASSETS", "CENTGATE_PREFERRED_NETWORK"),
+    *("CENTGATE_PAYEE", "CENTGATE_PROXY"),
+)
 """The buyer's settings by which it would not pay here, or not reach it."""
 
 

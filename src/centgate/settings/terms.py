@@ -7,17 +7,16 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from centgate.accepted_tokens import (
-    ADDRESS_PATTERN,
-    DEFAULT_VERSION,
-    NETWORK_PATTERN,
-    AcceptedToken,
-    find_name_problem,
-    parse_accepted_tokens,
-)
+from centgate.accepted_tokens import AcceptedToken, parse_accepted_tokens
 from centgate.environment import PREFIX
 from centgate.prices import DEFAULT_PRICE, MAX_PRICE, parse_price
 from centgate.settings.fields import SettingsGroup
+from centgate.signing.asset_entries import (
+    ADDRESS_PATTERN,
+    DEFAULT_VERSION,
+    NETWORK_PATTERN,
+    find_name_problem,
+)
 from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
 from centgate.signing.evm import to_checksum_address
 

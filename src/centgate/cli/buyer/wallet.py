@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from centgate.client import BuyerError, Centgate, Ledger, Wallet
 from centgate.client.errors import NoWallet
 from centgate.client.node import Balance, open_node
 from centgate.client.settings import BuyerSettings
+from centgate.signing.assets import Asset
 
 
 @reports_errors
@@ -48,7 +50,10 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bo
         raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
     networks, problem = _payment_networks(settings)
     network = " or ".join(networks)
-    balance = _read_balance(wallet, settings.wallet_rpc) or _read_configured_balance(wallet, networks)
+    assets = settings.allowed.assets
+    balance = _read_balance(wallet, settings.wallet_rpc, assets) or _read_configured_balance(
+        wallet, networks, assets
+    )
     key = "CENTGATE_WALLET_KEY" if settings.wallet_key else str(settings.wallet.expanduser())
     if json:
         content: dict[str, Any] = {
@@ -68,7 +73,8 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bo
         "address": wallet.address,
         "key": key,
         "network": network or f"unknown: {problem}",
-        "may be paid on": ", ".join(settings.networks) or "test networks only (CENTGATE_NETWORKS)",
+        "may be paid on": ", ".join(settings.networks)
+        or ", ".join(("test networks only (CENTGATE_NETWORKS)", *assets)),
         "balance": f"{balance.usd} USDC on {balance.network}"
         if balance
         else "not read: name a node with --rpc or CENTGATE_WALLET_RPC",
@@ -103,7 +109,9 @@ def _payment_networks(settings: BuyerSettings) -> tuple[list[str], str]:
     return list(dict.fromkeys(filter(None, networks))), f"{settings.api_url} does not say"
 
 
-def _read_configured_balance(wallet: Wallet, networks: list[str]) -> Balance | None:
+def _read_configured_balance(
+    wallet: Wallet, networks: list[str], assets: Mapping[str, Asset]
+) -> Balance | None:
     """Return the balance by a node that the environment sets for servers on one of these networks.
 
     None without such a node, or if it cannot be asked: nobody named it for this wallet.
@@ -111,14 +119,14 @@ def _read_configured_balance(wallet: Wallet, networks: list[str]) -> Balance | N
     for network in networks:
         urls = os.environ.get(f"CENTGATE_RPC_{network.removeprefix('eip155:')}_URL", "")
         with suppress(BuyerError):
-            if balance := _read_balance(wallet, urls.split(",")[0].strip() or None):
+            if balance := _read_balance(wallet, urls.split(",")[0].strip() or None, assets):
                 return balance
     return None
 
 
-def _read_balance(wallet: Wallet, rpc: str | None) -> Balance | None:
+def _read_balance(wallet: Wallet, rpc: str | None, assets: Mapping[str, Asset]) -> Balance | None:
     async def ask(url: str) -> Balance:
         async with open_node(url) as node:
-            return await node.read_balance(wallet.address)
+            return await node.read_balance(wallet.address, assets)
 
     return anyio.run(ask, rpc) if rpc else None
