@@ -112,7 +112,7 @@ def _find_bought_request(
     charged.sort(key=lambda each: (bool(each.record.refund), each.record.state == "delivered"))
     if not charged:
         record = own_payments[0].record
-        note = build_note(record.state, record.transaction)
+        note = build_note(record.state, record.transaction, is_used=bool(record.refund))
         raise NotFound("the payment is not settled, so that nothing can be redeemed", payment=note)
     problem: CentgateError = InvalidRequest(
         [Issue("", "no payment of this wallet in the transaction was made for this request")]

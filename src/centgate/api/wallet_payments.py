@@ -165,9 +165,11 @@ class _View:
     def describe(self, own: OwnPayment) -> WalletPayment:
         """Return a payment as the response shows it."""
         record = own.record
-        note = build_note(record.state, record.transaction)
         next_step = self._next_step(own)
-        buys_nothing = next_step == "none" or (note.charged and next_step not in _SAME_PAYMENT_STEPS)
+        is_charged = record.state in ("settled", "delivered")
+        is_used = bool(record.refund) or (is_charged and next_step not in _SAME_PAYMENT_STEPS)
+        note = build_note(record.state, record.transaction, is_used=is_used)
+        is_unsellable = next_step not in _UNSOLD_STEPS and record.service not in self.payable
         return WalletPayment(
             transaction=record.transaction,
             network=record.key.network,
@@ -178,7 +180,7 @@ class _View:
             service=record.service,
             state=note.state,
             charged=note.charged,
-            retry="none" if buys_nothing else note.retry,
+            retry="none" if is_unsellable else note.retry,
             next=next_step,
             reason=record.reason if record.state == "refused" else None,
             created_at=format_unix_time(record.created_at),
@@ -225,6 +227,8 @@ class _View:
 
 _SAME_PAYMENT_STEPS = ("read_answer", "redeem")
 """Steps in which the same payment, sent with the same request, gets the answer as well."""
+_UNSOLD_STEPS = (*_SAME_PAYMENT_STEPS, "wait")
+"""Steps in which nothing new is sold: they are open to a wallet that is not sold to any more."""
 
 
 async def _open_view(runtime: Runtime, wallet: SignedIn) -> _View:

@@ -446,6 +446,7 @@ async def test_refunded_maybe_sent_payment_buys_nothing(
     assert again.status_code == 402, again.text
     assert (await read_row(two_facilitator_settings, payload))["state"] == "unused"
     assert (shown["next"], shown["refund"]["transaction"]) == ("pay_again", refund.transaction)
+    assert (payment_note(again)["retry"], shown["retry"]) == ("new_payment", "new_payment")
 
 
 async def test_expired_maybe_sent_payment_is_kept_for_audit(

@@ -25,7 +25,7 @@ from buyer import (
     sign_payment,
 )
 from eth_abi.abi import encode
-from facilitators import refuse_with, reply_with
+from facilitators import build_settings, refuse_with, reply_with
 from failing_service import FAILING_QUERY, FAILING_SERVICE, ServiceFailures, install_failing_service
 from fake_upstreams import FakeUpstreams, RecordedRequest
 from seeded_journals import open_journal_store
@@ -36,6 +36,8 @@ from x402.extensions.sign_in_with_x import SIWxExtension
 from x402.schemas import PaymentRequired
 
 from centgate.errors import ProviderError
+from centgate.payments.audit.refunds import Refund, record_refund
+from centgate.payments.payment_key import PaymentKey
 from centgate.payments.wallet.sign_in import SignedIn
 from centgate.payments.wallet.wallet_payments import find_own_payments, list_own_payments
 from centgate.settings import Settings
@@ -94,6 +96,14 @@ def buy_undelivered(client: httpx.Client, failures: ServiceFailures, number: int
     failures.raise_next(down)
     response = pay(client, payment, FAILING_SERVICE, FAILING_QUERY)
     return payment, payment_note(response)["transaction"]
+
+
+async def find_key(settings: Settings, number: int) -> PaymentKey:
+    """Return the key of the only payment of a buyer."""
+    wallet = SignedIn(Buyer(number).address.lower(), None)
+    async with open_journal_store(settings) as store:
+        [own] = await store.read(partial(list_own_payments, wallet, limit=1))
+    return own.record.key
 
 
 def redeem(client: httpx.Client, transaction: str, number: int, body: Any = FAILING_QUERY) -> httpx.Response:
@@ -408,9 +418,46 @@ def test_expired_payment_is_owed_as_money(
         payment = list_payments(brief.client, 5)[0]
         response = redeem(brief.client, transaction, 5)
 
-    assert (payment["state"], payment["next"], payment["retry"]) == ("settled", "await_refund", "none")
+    assert (payment["state"], payment["next"], payment["retry"]) == ("settled", "await_refund", "new_payment")
     assert (response.status_code, payment_note(response)["charged"]) == (404, True)
     assert failures.questions == ["why"]
+
+
+@pytest.mark.extended
+async def test_refunded_payment_is_described_alike_everywhere(
+    failures: ServiceFailures, tmp_path: Path
+) -> None:
+    settings = build_settings(tmp_path, "http://127.0.0.1:9")
+    with serve_api(tmp_path, free_per_minute=0) as served_api:
+        client = served_api.client
+        payment, transaction = buy_undelivered(client, failures, 5)
+        key = await find_key(settings, 5)
+        refund = Refund("0x" + "ab" * 32, time.time())
+        async with open_journal_store(settings) as store:
+            assert await record_refund(store, key, refund, redeem_cutoff=time.time() + 60)
+
+        shown = list_payments(client, 5)[0]
+        presented = pay(client, payment, FAILING_SERVICE, FAILING_QUERY)
+        redeemed = redeem(client, transaction, 5)
+
+    notes = [payment_note(presented), payment_note(redeemed), shown]
+    assert (presented.status_code, redeemed.status_code) == (402, 404)
+    assert [(note["state"], note["charged"], note["retry"]) for note in notes] == [
+        ("settled", True, "new_payment")
+    ] * 3
+    assert (shown["next"], shown["refund"]["transaction"]) == ("none", refund.transaction)
+
+
+@pytest.mark.extended
+async def test_used_payment_of_wallet_that_is_not_sold_to_has_no_retry(
+    failures: ServiceFailures, tmp_path: Path
+) -> None:
+    with serve_api(tmp_path) as served_api:
+        buy_undelivered(served_api.client, failures, 5)
+    with serve_api(tmp_path, payers_denied=Buyer(5).address, redeem_hours=1e-9) as served_api:
+        shown = list_payments(served_api.client, 5)[0]
+
+    assert (shown["next"], shown["retry"]) == ("await_refund", "none")
 
 
 def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:

@@ -394,11 +394,18 @@ def _is_same_transfer(row: ResultRow, payment: Payment) -> bool:
 
 
 def _build_note(row: ResultRow) -> PaymentNote:
-    return build_note(row["state"], row["transaction"])
+    return build_note(row["state"], row["transaction"], is_used=bool(row["refunded"]))
 
 
-def build_note(state: RowState, transaction: str | None) -> PaymentNote:
-    """Build the buyer's note on a payment from its state in the journal."""
+def build_note(state: RowState, transaction: str | None, *, is_used: bool = False) -> PaymentNote:
+    """Build the buyer's note on a payment from its state in the journal.
+
+    `is_used` is True if this payment gets no answer any more: it was refunded, it can no longer be redeemed,
+    its answer is no longer stored, or it was made for another request. Only a new one gets an answer then,
+    which the 402 for it asks for.
+    """
+    if is_used:
+        return replace(build_note(state, transaction), retry="new_payment")
     match state:
         case "settling":
             return PaymentNote("in_flight", charged=False, retry="same_payment", transaction=transaction)
@@ -450,7 +457,7 @@ def _idempotency_conflict(message: str) -> PaymentConflict:
 
 
 def _already_used_error(message: str, row: ResultRow) -> PaymentRequired:
-    note = replace(_build_note(row), retry="new_payment")
+    note = build_note(row["state"], row["transaction"], is_used=True)
     return PaymentRequired(message, reason="payment_already_used", payment=note)
 
 
