@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -18,7 +19,7 @@ import uvicorn
 from buyer import PHISHING, QUESTION, Buyer, sign_payment
 from facilitators import build_settings, open_stub_facilitator
 from httpx import Client
-from payments.served_api import ServedApi
+from payments.served_api import ServedApi, run_api_process
 
 from centgate.client_address import address_key, parse_address
 from centgate.connection_limits import (
@@ -292,6 +293,37 @@ def open_with_waiting_payment(
         connection.sendall(build_paid_request(served_api) + second)
         assert arrived.wait(10)
         yield connection, release
+
+
+@pytest.mark.extended
+def test_clients_that_leave_are_logged_as_disconnected(tmp_path: Path) -> None:
+    with open_stub_facilitator() as stub:
+        settings, log = build_settings(tmp_path, stub.url), tmp_path / "log"
+        with (
+            run_api_process(settings, log=log) as process,
+            Client(base_url=process.url, timeout=30) as client,
+        ):
+            for pipelined in (b"", GET + b"\r\n"):
+                with open_with_waiting_payment(ServedApi(client, stub), pipelined) as (connection, release):
+                    reset_on_close(connection)
+                time.sleep(0.3)
+                release.set()
+            answered = send_and_read(ServedApi(client, stub), GET + b"Connection: close\r\n\r\n")
+
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    by_path = {PHISHING: [(200, "client_disconnected")] * 2, "/livez": [(200, None)]}
+    handled = [line for line in lines if line.get("path") in by_path and line.get("status") != 402]
+    assert [each.status for each in answered] == [200]
+    assert {
+        path: [(line["status"], line.get("code")) for line in handled if line["path"] == path]
+        for path in by_path
+    } == by_path
+    assert [line for line in lines if line["level"] == "error"] == []
+
+
+def reset_on_close(connection: socket.socket) -> None:
+    """Let a connection end by a reset, as that of a client that was killed."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @pytest.mark.extended

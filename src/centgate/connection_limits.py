@@ -20,7 +20,7 @@ import httptools
 import structlog
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from centgate import envelope
@@ -37,6 +37,8 @@ LINGER_SECONDS = 2.0
 """Seconds for a client to read an error; closing at once could reset the connection before that."""
 LINGER_BYTES = 1024 * 1024
 """Maximum number of bytes discarded in that time."""
+DISCONNECTED = "client_disconnected"
+"""Key in a request's state that is there if its client left before its response was complete."""
 RETRY_AFTER_SECONDS = 5
 """`Retry-After` in seconds for clients rejected because of the number of connections."""
 
@@ -165,6 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unanswered = 0  # requests whose headers are complete and whose responses are not
         self._bytes_since_progress = 0  # since the start of a request, or the latest part of its body
         self._error_response = b""
+        self._running: RequestResponseCycle | None = None  # uvicorn's `cycle` is the latest that was received
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Admit the connection, or answer 503 and close it."""
@@ -180,9 +183,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection from the table."""
+        """Remove the connection from the table, and tell the request at work that its client has left."""
         self._table.remove(self)
         super().connection_lost(exc)
+        running = self._running
+        if running is not None and not running.response_complete:
+            # uvicorn tells only the latest of pipelined requests; an earlier one would write to a closed
+            # socket
+            running.disconnected = True
+            running.message_event.set()
+            running.scope.setdefault("state", {})[DISCONNECTED] = True
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes in parts."""
@@ -217,6 +227,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline = math.inf if self._unanswered else self.loop.time() + self._limits.body_timeout
         self._bytes_since_progress = 0
         self._unanswered += 1
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         """Append to the body, which counts as progress."""

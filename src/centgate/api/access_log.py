@@ -10,6 +10,7 @@ from typing import Any
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from centgate.connection_limits import DISCONNECTED
 from centgate.instrumentation import NULL_METER, Meter
 
 AddedHeaders = tuple[tuple[bytes, bytes], ...]
@@ -52,6 +53,8 @@ class AccessLogMiddleware:
         except Exception:  # noqa: BLE001 - outermost middleware; the 500 response has been sent
             self._log.exception("a request failed unexpectedly", request_id=notes["request_id"])
         finally:
+            if DISCONNECTED in scope["state"]:
+                notes.setdefault("code", DISCONNECTED)
             seconds = time.perf_counter() - started
             self._record_outcome(notes, seconds)
             milliseconds = round(seconds * 1000, 1)
