@@ -156,6 +156,7 @@ class BackgroundWork:
     async def _check_webhooks(self) -> None:
         """Write the events of stuck payments, and look for a receiver that accepts nothing."""
         await self._is_leader.wait()
+        await self._webhooks.limit_waits()
         await self._webhooks.record_stuck_payments()
         self._alerts.record_webhooks(await self._webhooks.find_trouble())
 

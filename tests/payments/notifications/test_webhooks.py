@@ -296,6 +296,43 @@ async def test_retry_after_is_honoured(
     assert 895 < entry.next_at - outbox.clock.now < 901
 
 
+@pytest.mark.parametrize("statuses", [(200,), (503, 200)], ids=["a new event", "a failed event"])
+async def test_event_of_before_clock_was_set_back_is_sent(
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, statuses: tuple[int, ...]
+) -> None:
+    receiver.answer(*statuses)
+    async with open_outbox(webhook_database_settings) as outbox:
+        await outbox.deliver(buyer)
+        if len(statuses) > 1:
+            await outbox.send()
+        outbox.clock.now -= 10 * DAY
+        await outbox.send()
+        (waiting,) = await outbox.read()
+        await outbox.senders[0].limit_waits()
+        await outbox.send()
+        (entry,) = await outbox.read()
+
+    assert waiting.state == "pending"
+    assert (entry.state, entry.attempts) == ("sent", len(statuses))
+
+
+@pytest.mark.parametrize("seconds_back", [0, HOUR])
+async def test_pause_of_failed_event_is_kept(
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, seconds_back: float
+) -> None:
+    """A clock that was set back a little must not use up the attempts of an event."""
+    receiver.answer(503, Retry_After=str(int(DAY)))
+    async with open_outbox(webhook_database_settings) as outbox:
+        await outbox.deliver(buyer)
+        await outbox.send()
+        outbox.clock.now -= seconds_back
+        await outbox.senders[0].limit_waits()
+        await outbox.send()
+        (entry,) = await outbox.read()
+
+    assert (entry.state, entry.attempts) == ("pending", 1)
+
+
 @pytest.mark.parametrize("text", ["nonsense", "-5", "1e9", "Wed, 99 Foo 2026", "9" * 400])
 async def test_invalid_retry_after_is_ignored(
     webhook_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, text: str

@@ -168,6 +168,21 @@ _RECORD_FAILURE = compile_statement(
     )
     .returning(AFFECTED_ROW)
 )
+_LIMIT_WAITS = compile_statement(
+    update(webhook_events)
+    .where(
+        _is_in("pending"),
+        or_(
+            webhook_events.c.next_at > bindparam("longest", type_=Float),
+            # no attempt has failed: the event is new, or leased
+            and_(
+                webhook_events.c.error.is_(None), webhook_events.c.next_at > bindparam("lease", type_=Float)
+            ),
+        ),
+    )
+    .values(next_at=bindparam("at", type_=Float))
+    .returning(AFFECTED_ROW)
+)
 _AGAIN: dict[str, Any] = {
     "state": literal_column("'pending'"),
     "attempts": literal_column("0"),
@@ -304,6 +319,14 @@ def claim_due(at: float, limit: int, lease_seconds: float) -> UnitOfWork[list[Du
     rows = yield BoundStatement(_CLAIM_DUE, parameters)
     names = ("id", "event", "type", "payload", "attempts")
     return [DueEvent(*(row[name] for name in names)) for row in rows]
+
+
+def limit_waits(at: float, longest_wait: float, lease_seconds: float) -> UnitOfWork[None]:
+    """Make events due whose next attempt is later than any that was set at this time or before.
+
+    The database's clock was set back since: they would wait until it has caught up.
+    """
+    yield BoundStatement(_LIMIT_WAITS, {"at": at, "longest": at + longest_wait, "lease": at + lease_seconds})
 
 
 def record_sent(event: DueEvent, at: float) -> UnitOfWork[None]:

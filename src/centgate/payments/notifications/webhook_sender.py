@@ -20,7 +20,12 @@ from centgate.payments.journal import webhook_outbox
 from centgate.payments.journal.journal import Journal
 from centgate.payments.journal.webhook_events import EventBuilder
 from centgate.payments.journal.webhook_outbox import DueEvent, ReceiverState
-from centgate.payments.notifications.webhook_receiver import Receiver, SendResult, create_receiver
+from centgate.payments.notifications.webhook_receiver import (
+    MAX_RETRY_AFTER,
+    Receiver,
+    SendResult,
+    create_receiver,
+)
 from centgate.settings import Settings
 
 BATCH_SIZE = 20
@@ -29,6 +34,10 @@ LEASE_SECONDS = 60.0
 """Seconds for which an event belongs to the process that sends it; longer than an attempt."""
 RETRY_DELAYS = (5.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0, 50_400.0, 72_000.0, 86_400.0)
 """Seconds between two attempts, three days in all: the schedule that Standard Webhooks recommends."""
+JITTER = 0.2
+"""Share by which a delay is shortened or prolonged at random."""
+LONGEST_WAIT = max(RETRY_DELAYS[-1] * (1 + JITTER), MAX_RETRY_AFTER)
+"""Seconds until the next attempt, at most: a later one was set before the database's clock was set back."""
 SUCCESS_INTERVAL = 60.0
 """Seconds after which a further success is written, so that not every event writes one."""
 TROUBLE_SECONDS = 3600.0
@@ -84,6 +93,13 @@ class WebhookSender:
         results = await asyncio.gather(*(self._send_event(receiver, each) for each in events))
         await self._record_receiver(receiver, state, results)
         return self._is_accepting and len(events) == limit
+
+    async def limit_waits(self) -> None:
+        """Make events due that were to be sent before the clock was set back. Raises JournalUnavailable."""
+        if self._receiver is not None:
+            now = await self._journal.now()
+            unit = partial(webhook_outbox.limit_waits, now, LONGEST_WAIT, LEASE_SECONDS)
+            await self._store.run(unit)
 
     async def record_stuck_payments(self) -> None:
         """Write an event for each payment that has been unresolved for long. Raises JournalUnavailable."""
@@ -161,4 +177,4 @@ def _retry_delay(attempts: int, retry_after: float) -> float | None:
     """Return the seconds until the next attempt; None if this was the last one."""
     if attempts > len(RETRY_DELAYS):
         return None
-    return max(RETRY_DELAYS[attempts - 1] * random.uniform(0.8, 1.2), retry_after)
+    return max(RETRY_DELAYS[attempts - 1] * random.uniform(1 - JITTER, 1 + JITTER), retry_after)
