@@ -387,10 +387,20 @@ def test_token_address_is_checked() -> None:
         ("log_level", "loud"),
         ("payment_window", 5),
         ("redeem_hours", 0),
+        ("ownership_proofs", "signed"),
+        ("ownership_proofs", "0x" + "1f" * 64),
+        ("ownership_proofs", "1f" * 65),
+        ("ownership_proofs", "0x" + "1f" * 65 + "," + "0x" + "1g" * 65),
     ],
 )
 def test_invalid_value_is_refused_by_name(name: str, value: object) -> None:
     assert name in refusal_message(**{name: value})
+
+
+def test_ownership_proofs_of_keys_and_contracts_are_accepted() -> None:
+    proofs = ("0x" + "1f" * 65, "0x" + "2E" * 300)
+
+    assert Settings(ownership_proofs=", ".join(proofs)).ownership_proofs == proofs  # pyright: ignore[reportArgumentType]
 
 
 def test_incomplete_cdp_key_is_refused() -> None:

@@ -177,6 +177,18 @@ async def test_none_of_unknown_payments_is_redeemed(shop: OpenClient, hostile: H
         await shop(hostile.url, ledger=Ledger()).redeem(TRANSACTION, {"n": 2})
 
 
+@pytest.mark.parametrize("reference", ["0xzz", "0x12", "0x" + "12" * 33, "0x" + "1g" * 32, "a/b"])
+async def test_what_is_no_transaction_is_said_without_request(
+    shop: OpenClient, hostile: HostileApi, reference: str
+) -> None:
+    with pytest.raises(
+        NotFound, match="is neither a transaction nor a nonce, which are 0x and 64 hex digits"
+    ):
+        await shop(hostile.url).payment(reference)
+
+    assert hostile.requests == []
+
+
 @pytest.mark.parametrize("reference", ["0x" + "12" * 32, "", "../services", "a b"])
 async def test_unknown_transaction_is_not_found(
     api: ApiFactory, settings: Settings, shop: OpenClient, reference: str

@@ -16,7 +16,7 @@ import { findPayer, type Wallet } from "./wallet.js";
 
 /** Sign-ins for one request: an answer may be lost, and its sign-in is used up then. */
 const ATTEMPTS = 2;
-const REFERENCE = /^[A-Za-z0-9_.~-]{1,200}$/;
+const REFERENCE = /^(?:0x[0-9a-fA-F]{64}|(?!0x)[A-Za-z0-9_.~-]{1,200})$/;
 const USDC_DECIMALS = 6;
 const AMOUNT = /^[0-9]{1,78}$/;
 
@@ -171,7 +171,10 @@ export class SignedInRequests {
 /** Return the path of a transaction or nonce. Throws NotFound for what can be neither. */
 export function paymentPath(reference: string): string {
   if (!REFERENCE.test(reference)) {
-    throw new NotFound(`${quote(reference, 60)} is neither a transaction nor a nonce: \`payments()\` lists both`);
+    throw new NotFound(
+      `${quote(reference, 60)} is neither a transaction nor a nonce, which are 0x and 64 hex digits: ` +
+        "`payments()` lists both",
+    );
   }
   return `/payments/${reference}`;
 }

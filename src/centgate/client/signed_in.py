@@ -32,7 +32,8 @@ from centgate.signing.assets import USDC
 
 ATTEMPTS = 2
 """Sign-ins for one request: an answer may be lost, and its sign-in is used up then."""
-_REFERENCE = re.compile(r"[A-Za-z0-9_.~-]{1,200}")
+_REFERENCE = re.compile(r"0x[0-9a-fA-F]{64}|(?!0x)[A-Za-z0-9_.~-]{1,200}")
+"""Hashes and nonces of EVM chains, and the ids that a facilitator may have instead."""
 
 Model = TypeVar("Model", bound=UntrustedModel)
 
@@ -101,7 +102,10 @@ class SignedInRequests:
 def payment_path(reference: str) -> str:
     """Return the path of a transaction or nonce. Raises NotFound for what can be neither."""
     if not _REFERENCE.fullmatch(reference):
-        raise NotFound(f"{reference[:60]!r} is neither a transaction nor a nonce: `payments()` lists both")
+        raise NotFound(
+            f"{reference[:60]!r} is neither a transaction nor a nonce, which are 0x and 64 hex digits: "
+            "`centgate wallet payments --json` and `payments()` list both"
+        )
     return f"{PAYMENTS_PATH}/{reference}"
 
 

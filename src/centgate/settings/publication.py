@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from centgate.settings.fields import CommaList, Origin, Origins, SettingsGroup
+from centgate.settings.fields import Origin, Origins, SettingsGroup, split_list
+
+SIGNATURE_PATTERN = r"^0x(?:[0-9a-fA-F]{2}){65,1000}$"
+"""A signature in hex: 65 bytes of a key (EIP-191), more of a contract wallet (ERC-1271).
+
+The website shows no longer ones.
+"""
 
 
 class PublicationSettings(SettingsGroup):
@@ -23,11 +30,13 @@ class PublicationSettings(SettingsGroup):
         description="The URL of the source code that this deployment runs: the OpenAPI document names it, "
         "and the website links to it.",
     )
-    ownership_proofs: CommaList = Field(
+    ownership_proofs: Annotated[
+        tuple[Annotated[str, Field(pattern=SIGNATURE_PATTERN)], ...], BeforeValidator(split_list)
+    ] = Field(
         default=(),
         description="Proofs that the payee operates this server, separated by commas: signatures "
-        "(EIP-191) of the public URL by the key of `CENTGATE_PAY_TO`. Directories read them in the "
-        "OpenAPI document.",
+        "(EIP-191) of the public URL by the key of `CENTGATE_PAY_TO`, each 0x and at least 65 bytes in hex. "
+        "Directories read them in the OpenAPI document.",
     )
     well_known: Path | None = Field(
         default=None,

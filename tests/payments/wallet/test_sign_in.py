@@ -94,6 +94,19 @@ def test_single_case_address_is_accepted(client: httpx.Client, case: str) -> Non
     assert response.status_code == 200
 
 
+@pytest.mark.parametrize("case", ["lower", "upper"])
+def test_spelling_of_header_may_differ_from_that_of_message(client: httpx.Client, case: str) -> None:
+    """The message of EIP-4361 has the address in EIP-55; other spellings name the same address."""
+    payload = answer_challenge(fetch_challenge(client))
+    digits = payload["address"][2:]
+    spelled = "0x" + (digits.lower() if case == "lower" else digits.upper())
+
+    response = send_payload(client, payload | {"address": spelled})
+
+    assert response.status_code == 200, response.text
+    assert read_reason(send_payload(client, payload)) == "invalid_siwx_nonce"
+
+
 def test_wrong_checksum_is_refused(client: httpx.Client) -> None:
     payload = answer_challenge(fetch_challenge(client))
     digits = payload["address"][2:]

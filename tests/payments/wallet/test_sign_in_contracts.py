@@ -22,6 +22,7 @@ from centgate.devchain.devnet import DevChain
 from centgate.devchain.environment import devchain_settings
 from centgate.server import run_in_thread
 from centgate.settings import ProviderSettings, Settings
+from centgate.signing.evm import to_checksum_address
 
 BURNS_GAS = """
 @external
@@ -131,6 +132,16 @@ def test_contract_wallet_sees_its_payments(shop: Shop, is_wrapped: bool) -> None
 
     assert response.status_code == 200, response.text
     assert bought.content in response.content
+
+
+def test_spelling_of_contract_may_differ_from_that_of_message(shop: Shop) -> None:
+    owner = Account.create()
+    wallet = to_checksum_address(shop.contracts.make_wallet(owner.address))
+    payload = answer_challenge(fetch_challenge(shop.client), address=wallet, sign=wallet_signer(owner))
+
+    response = send_payload(shop.client, payload | {"address": wallet.lower()})
+
+    assert response.status_code == 200, response.text
 
 
 def test_stranger_cannot_sign_for_contract_wallet(shop: Shop) -> None:

@@ -8,7 +8,7 @@ Each challenge can be used for one request.
 from __future__ import annotations
 
 from binascii import a2b_base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
@@ -186,9 +186,11 @@ class SignInGate:
 
     async def _check_signature(self, payload: SignInPayload, on_node_query: Callable[[], None]) -> SignedIn:
         """Return who signed: the wallet's own key, or its contract says so."""
-        digest = _build_message(payload).digest
+        # the message of EIP-4361 has the address in EIP-55, whatever the spelling in the header
+        spellings = dict.fromkeys((payload.address, to_checksum_address(payload.address)))
+        digests = [_build_message(payload, each).digest for each in spellings]
         address, signature = payload.address.lower(), bytes.fromhex(payload.signature[2:])
-        if recover_signer(digest, signature) == address:
+        if any(recover_signer(digest, signature) == address for digest in digests):
             return SignedIn(address, None)
         try:
             signature = unwrap_signature(signature)
@@ -203,21 +205,23 @@ class SignInGate:
                 "that could ask a contract",
             )
         on_node_query()
-        await _ask_contract(chain, address, network, digest, signature)
+        await _ask_contract(chain, address, network, digests, signature)
         return SignedIn(address, network)
 
 
 async def _ask_contract(
-    chain: ChainClient, address: str, network: str, digest: bytes, signature: bytes
+    chain: ChainClient, address: str, network: str, digests: Sequence[bytes], signature: bytes
 ) -> None:
-    """Raise SignInRefused unless there is a contract at the address that accepts the signature."""
+    """Raise SignInRefused unless a contract at the address accepts the signature of one of the digests."""
     try:
         if not await chain.has_code(address):
             raise SignInRefused(
                 "invalid_siwx_signature",
                 f"the signature is not by the key of {address}, which has no contract on {network}",
             )
-        is_accepted = await chain.accepts_signature(address, digest, signature)
+        is_accepted = False
+        for digest in digests:
+            is_accepted = is_accepted or await chain.accepts_signature(address, digest, signature)
     except ChainUnreachable as error:
         raise ProviderError(
             NODE,
@@ -255,10 +259,11 @@ def _decode_header(header: str) -> SignInPayload:
     return payload
 
 
-def _build_message(payload: SignInPayload) -> SignInMessage:
+def _build_message(payload: SignInPayload, address: str) -> SignInMessage:
+    """Return the message with the address in one of its spellings."""
     return SignInMessage(
         domain=payload.domain,
-        address=payload.address,
+        address=address,
         statement=payload.statement,
         uri=payload.uri,
         chain_id=int(payload.chain_id.removeprefix("eip155:")),
