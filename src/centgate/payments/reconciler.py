@@ -112,12 +112,19 @@ class Reconciler:
     async def _reconcile_claimed(self, claim: Claim) -> ReconcileResult:
         before = claim.state
         result = await self._resolve(claim)
+        reason = _outcome_reason(result)
         if isinstance(result, SettlementUnknown):
+            if self._settler.facilitators.find(claim.facilitator) is None:
+                # for the operator alone: a buyer is not told which facilitators there were
+                reason = (
+                    f"{reason}; it was presented to {claim.facilitator}, which is not a facilitator here any "
+                    "more: name it in CENTGATE_FACILITATOR_FALLBACK_URL, or let a node decide"
+                )
             retry_at = await self._journal.now() + _retry_delay(claim.attempts)
             await self._journal.schedule_retry(claim, retry_at, cause=result.open_cause)
         else:
             structlog.get_logger().info("a payment was resolved", service=claim.service, state=claim.state)
-        return ReconcileResult(claim.key, before, claim.state, claim.transaction, _outcome_reason(result))
+        return ReconcileResult(claim.key, before, claim.state, claim.transaction, reason)
 
     async def _resolve(self, claim: Claim) -> SettlementOutcome:
         try:

@@ -630,6 +630,26 @@ async def test_payment_of_removed_facilitator_is_not_presented(
     assert (settled.status_code, facilitator.settle_calls, second.moved.total()) == (200, 0, 1)
 
 
+async def test_reconciliation_names_removed_facilitator(
+    two_facilitator_settings: Settings,
+    facilitator: StubFacilitator,
+    second: StubFacilitator,
+    buyer: Buyer,
+) -> None:
+    """The operator has to know where the payment is; a buyer is not told."""
+    await record_open_payment(two_facilitator_settings, buyer)
+    name = two_facilitator_settings.facilitators[1].name
+    await write_facilitator(two_facilitator_settings, name)
+    removed = two_facilitator_settings.model_copy(update={"facilitator_fallback_url": None})
+
+    [result] = await reconcile_all(removed)
+
+    assert (result.state_after, facilitator.settle_calls, second.settle_calls) == ("settling", 0, 0)
+    assert result.reason
+    assert f"it was presented to {name}, which is not a facilitator here any more" in result.reason
+    assert "name it in CENTGATE_FACILITATOR_FALLBACK_URL, or let a node decide" in result.reason
+
+
 async def test_payment_from_before_column_belongs_to_first(
     api: ApiFactory,
     two_facilitator_settings: Settings,
