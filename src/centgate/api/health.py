@@ -11,8 +11,6 @@ from starlette.routing import Route
 
 from centgate.api.documents import StaticDocument
 from centgate.api.http_requests import get_runtime, json_response
-from centgate.errors import CentgateError
-from centgate.runtime import Runtime
 from centgate.service_status import REPORT_TTL
 from centgate.timestamps import format_timestamp
 
@@ -31,7 +29,7 @@ def health_routes() -> list[Route]:
 
 
 async def _handle_health(request: Request) -> Response:
-    reachable = await _is_database_writable(get_runtime(request))
+    reachable = await get_runtime(request).journal.is_writable()
     content = {
         "status": "ok" if reachable else "unavailable",
         "db": "ok" if reachable else "unavailable",
@@ -60,17 +58,8 @@ async def _handle_livez(_request: Request) -> Response:
 
 async def _handle_readyz(request: Request) -> Response:
     runtime = get_runtime(request)
-    ready = not runtime.single_flight.draining and await _is_database_writable(runtime)
+    ready = not runtime.single_flight.draining and await runtime.journal.is_writable()
     content = {"status": "ready" if ready else "unavailable"}
     if runtime.shared is not None:  # the server stays ready without the shared cache
         content["cache"] = "shared" if runtime.shared.is_up else "local"
     return json_response(200 if ready else 503, orjson.dumps(content), {"Cache-Control": "no-store"})
-
-
-async def _is_database_writable(runtime: Runtime) -> bool:
-    """Return True if the journal is writable; tests it with a write."""
-    try:
-        await runtime.journal.heartbeat()
-    except CentgateError:
-        return False
-    return True

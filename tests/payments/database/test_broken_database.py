@@ -5,8 +5,9 @@ from __future__ import annotations
 import resource
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from fake_upstreams import FakeUpstreams, RecordedRequest
 from served_api import ApiProcess, run_api_process
 from starlette.responses import Response
 
+from centgate.payments.journal.journal import MAX_UNWRITTEN_SECONDS
 from centgate.settings import Settings
 
 UNKNOWN = {"state": "in_flight", "charged": False, "retry": "same_payment"}
@@ -195,6 +197,49 @@ def test_disk_full_before_answer_is_stored_loses_nothing(
     assert (payment_note(failed)["state"], payment_note(failed)["charged"]) == ("settled", True)
     assert (served.status_code, again.content) == (200, served.content)
     assert facilitator.settle_calls == 1
+
+
+@contextmanager
+def lock_file(file: Path) -> Generator[None]:
+    """Hold the write lock of a journal, as another process does."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("path", ["/health", "/readyz"])
+def test_health_does_not_wait_for_foreign_lock(
+    api: ApiFactory, settings: Settings, file: Path, path: str
+) -> None:
+    client = api(settings)
+    client.get(path)
+    with lock_file(file), ThreadPoolExecutor(4) as pool:
+        started = time.monotonic()
+        responses = list(pool.map(client.get, [path] * 4))
+        seconds = time.monotonic() - started
+    after = client.get(path)
+
+    assert [response.status_code for response in responses] == [200] * 4
+    assert seconds < 1.5
+    assert after.status_code == 200
+
+
+@pytest.mark.extended
+def test_health_reports_lock_that_lasts(api: ApiFactory, settings: Settings, file: Path) -> None:
+    client = api(settings)
+    client.get("/health")
+    with lock_file(file):
+        time.sleep(MAX_UNWRITTEN_SECONDS + 1)
+        started = time.monotonic()
+        response = client.get("/health")
+        seconds = time.monotonic() - started
+    deadline = time.monotonic() + 10
+    while (after := client.get("/health")).status_code != 200 and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+    assert (response.status_code, seconds < 1.5) == (503, True)
+    assert after.status_code == 200
 
 
 @pytest.mark.extended

@@ -60,6 +60,13 @@ UNAUDITED_RETENTION = 30 * 86400
 """Maximum retention of a refused payment in seconds while its day has not been audited."""
 MAX_UNRESOLVED = 10_000
 """Unresolved payments from which on new ones are refused. Expired authorizations do not count."""
+PROBE_SECONDS = 0.8
+"""Seconds that a check of the journal waits for its write."""
+MAX_UNWRITTEN_SECONDS = 12.0
+"""Seconds without a heartbeat after which a journal that does not answer counts as unavailable.
+
+They are more than a payment waits for the lock of another process (`BUSY_SECONDS`) after a heartbeat.
+"""
 RELEASE_BATCH = 1000
 """Releases per retry: few enough that the heartbeat stays in time."""
 
@@ -96,6 +103,10 @@ class Journal:
         self._claim_numbers = count(1)
         self._timer = SharedTimer()
         """Starts the writes of settlements whose answer is not there at once."""
+        self._probe: asyncio.Task[bool] | None = None
+        """Write of a check that may still be waiting."""
+        self._written_at = -inf
+        """Time of the last heartbeat, on the monotonic clock."""
         self._pending_releases: set[tuple[PaymentKey, Worker]] = set()
         """Claims without a worker whose release failed, or may have failed, in the journal."""
 
@@ -360,9 +371,31 @@ class Journal:
         """Record a heartbeat of this process, synchronise the clock, and retry failed releases."""
         asked_at = time.monotonic()
         database_time = await self._store.run(partial(claims.heartbeat, self.worker))
+        self._written_at = time.monotonic()
         if isinstance(self._clock, DatabaseClock):
             self._clock.synchronize(database_time, asked_at=asked_at)
         await self.retry_releases()
+
+    async def is_writable(self) -> bool:
+        """Return True if the journal can be written: test it with a write, for less than a second.
+
+        While another process has the lock, writes are late and do not fail: the last heartbeat decides then.
+        Checks share one write, so that they do not pile up behind the lock.
+        """
+        if self._probe is None or self._probe.done():
+            self._probe = asyncio.create_task(self._try_heartbeat())
+        probe = self._probe
+        await asyncio.wait({probe}, timeout=PROBE_SECONDS)
+        if probe.done():
+            return probe.result()
+        return time.monotonic() - self._written_at < MAX_UNWRITTEN_SECONDS
+
+    async def _try_heartbeat(self) -> bool:
+        try:
+            await self.heartbeat()
+        except CentgateError:
+            return False
+        return True
 
     async def retry_releases(self) -> None:
         """Retry releasing claims whose release failed earlier."""
