@@ -815,18 +815,23 @@ async def test_types_are_of_same_major_version(registry: PackageRegistry, open_d
 
 async def test_parts_of_package_are_read_with_it(registry: PackageRegistry, open_docs: Open) -> None:
     declared = "/** Opens an inkwell of glass. */\nexport function openInkwell(): void;\n"
+    core, deep = "export * from '@quill/core';\n", "export * from '@quill/deep';\n"
     registry.publish_javascript("@quill/deep", "2.0.0", {"index.d.ts": declared}, types="index.d.ts")
+    registry.publish_javascript("@quill/log", "2.0.0", {"index.d.ts": declared.replace("Ink", "Log")})
     registry.publish_javascript(
-        "@quill/core", "2.0.0", TYPED, types="x", dependencies={"@quill/deep": "^2.0.0"}
+        "@quill/core", "2.0.0", {"index.d.ts": deep}, types="x", dependencies={"@quill/deep": "^2.0.0"}
     )
+    dependencies = {"@quill/core": "2.0.0", "@quill/log": "2.0.0", "ws": "8"}
     registry.publish_javascript(
-        "quill", "2.0.0", TYPED, types="x", dependencies={"@quill/core": "2.0.0", "ws": "8"}
+        "quill", "2.0.0", {**TYPED, "index.d.ts": core}, types="x", dependencies=dependencies
     )
 
     async with open_docs() as packagedocs:
         snippets = await packagedocs.query_docs("/npm/quill", "openInkwell", 1000)
+        others = await packagedocs.query_docs("/npm/quill", "openLogwell", 1000)
 
     assert any("openInkwell" in (each.code or "") for each in snippets)
+    assert not any("openLogwell" in (each.code or "") for each in others)
     assert registry.count_requests("/ws/latest") == 0
 
 
@@ -864,7 +869,8 @@ async def test_readme_of_reexported_part_is_read(registry: PackageRegistry, open
         usage = f"# Usage\n\n```js\nawait {part}({{ color: 'blue' }})\n```\n"
         readme = f"# {part}\n\nA package for writers.\n\n{usage}"
         registry.publish_javascript(f"@quill/{part}", "2.0.0", {"README.md": readme})
-    reexport = {"index.d.ts": "export { default as ink } from '@quill/ink';\n"}
+    named = "export { default as ink } from '@quill/ink';\nimport type { Blotter } from '@quill/blotter';\n"
+    reexport = {"index.d.ts": named}
     dependencies = {"@quill/ink": "2.0.0", "@quill/blotter": "2.0.0"}
     registry.publish_javascript("quill", "2.0.0", reexport, types="index.d.ts", dependencies=dependencies)
 

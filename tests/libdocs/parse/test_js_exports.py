@@ -15,6 +15,7 @@ from centgate.libdocs.parse.js_exports import (
     INNER_WEIGHT,
     collect_exports,
     find_entries,
+    find_used_parts,
     lower_internals,
 )
 
@@ -96,3 +97,63 @@ def test_circular_exports_end(lines: list[str]) -> None:
     exports = collect_exports(build_documents({"a.d.ts": text, "b.d.ts": text}), ["a.js"])
 
     assert {"a", "b"} <= exports.modules
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("index.d.ts", "import type { Ink } from '@quill/ink';\nexport function dip(ink: Ink): void;\n"),
+        ("index.d.ts", "export declare const ink: import('@quill/ink/blue').Ink;\n"),
+        ("index.d.ts", "import ink = require('@quill/ink');\nexport = ink;\n"),
+        ("index.js", "export * from '@quill/ink';\n"),
+        ("index.js", "export {\n  Ink,\n  Well as InkWell,\n} from '@quill/ink/blue.js';\n"),
+        ("index.js", "import Ink, { Well } from '@quill/ink';\nclass Pen {}\nexport { Pen, Well };\n"),
+        ("index.js", "import * as ink from '@quill/ink';\nexport default ink;\n"),
+        ("index.js", "module.exports = require('@quill/ink');\n"),
+        ("index.js", 'exports.ink = require("@quill/ink").Ink;\n'),
+        ("index.js", "tslib_1.__exportStar(require('@quill/ink'), exports);\n"),
+        ("index.js", "module.exports = {\n  pen: require('./pen'),\n  ink: require('@quill/ink'),\n};\n"),
+        ("index.js", "const ink = require('@quill/ink');\nmodule.exports = { Pen, ink };\n"),
+        ("index.js", "const { Ink } = require('@quill/ink');\nexports.BlueInk = Ink;\n"),
+        ("README.md", "# Quill\n\nInstall [`@quill/ink`](https://quill.example) for ink.\n"),
+        ("docs/ink.md", "# Ink\n\n```js\nimport { Ink } from '@quill/ink/blue'\n```\n"),
+    ],
+)
+def test_part_that_library_names_is_used(path: str, text: str) -> None:
+    kind = "markdown" if path.endswith(".md") else "javascript"
+    own = [PackageDocument(path, text, kind, None)]
+
+    assert find_used_parts(own, {"@quill/ink": (), "@quill/in": (), "@quill/ink-blue": ()}) == {"@quill/ink"}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("index.js", "import { Ink } from '@quill/ink';\nexport class Pen {\n  ink = new Ink();\n}\n"),
+        ("index.js", "const ink = require('@quill/ink');\nexports.dip = () => ink.open();\n"),
+        ("index.js", "import { Ink } from '@quill/ink';\nexport { Pen as Ink } from './pen';\n"),
+        ("README.md", "Read about @quill/ink-blue, /x@quill/ink and @quill/inks.\n"),
+    ],
+)
+def test_part_that_library_uses_inside_is_not_used(path: str, text: str) -> None:
+    kind = "markdown" if path.endswith(".md") else "javascript"
+
+    assert find_used_parts([PackageDocument(path, text, kind, None)], {"@quill/ink": ()}) == frozenset()
+
+
+def test_part_of_part_is_used_if_exported_again() -> None:
+    parts = {
+        "@quill/core": build_documents(
+            {
+                "@quill/core/index.d.ts": "export * from '@quill/deep';\nimport { Log } from '@quill/log';\n",
+                "@quill/core/README.md": "Made of @quill/log.\n",
+            }
+        ),
+        "@quill/deep": build_documents({"@quill/deep/index.d.ts": "export * from '@quill/deepest';\n"}),
+        "@quill/deepest": (),
+        "@quill/log": (),
+        "@quill/other": build_documents({"@quill/other/index.d.ts": "export * from '@quill/log';\n"}),
+    }
+    own = build_documents({"index.d.ts": "export * from '@quill/core';\n"})
+
+    assert find_used_parts(own, parts) == {"@quill/core", "@quill/deep", "@quill/deepest"}

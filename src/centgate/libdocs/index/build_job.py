@@ -11,7 +11,8 @@ from centgate.libdocs.index import search_index
 from centgate.libdocs.index.rows import REPOSITORY_FOLDER
 from centgate.libdocs.index.site_pages import load_pages, split_site
 from centgate.libdocs.parse.documents import PackageDocument
-from centgate.libdocs.parse.js_exports import find_reexported_packages
+from centgate.libdocs.parse.js_exports import find_reexported_packages, find_used_parts
+from centgate.libdocs.registry.npm import TYPES_SCOPE
 from centgate.libdocs.registry.packages import Archive
 
 INDEX_SECONDS = 25
@@ -52,17 +53,15 @@ def build_index(
     documents, index_metadata, entries = list[PackageDocument](), dict(metadata), list[str]()
     if readme:
         documents.append(PackageDocument("README", readme, "markdown", None))
-    for downloaded in archives:
-        contents = _read_contents(downloaded)
+    site_pages = split_site(load_pages(site_file)) if site_file else []
+    read = {each.path_prefix: _read_contents(each) for each in archives}
+    foreign = [each.path_prefix for each in archives if each.archive.kind == "npm" and each.path_prefix]
+    for contents in _drop_unused_parts(read, [*documents, *site_pages], foreign):
         documents += _drop_known(contents.documents, documents)
         entries += contents.entries
         if contents.incomplete:
             index_metadata.setdefault("incomplete", contents.incomplete)
-    if site_file:
-        documents += split_site(load_pages(site_file))
-    documents = _drop_introductions(
-        documents, [each.path_prefix for each in archives if each.archive.kind == "npm" and each.path_prefix]
-    )
+    documents = _drop_introductions([*documents, *site_pages], foreign)
     if not documents:
         return BuildOutcome(0)
     built = search_index.write_index(
@@ -81,6 +80,28 @@ def _read_contents(downloaded: DownloadedArchive) -> ArchiveContents:
         if downloaded.archive.kind != "repository":
             raise
         return ArchiveContents(incomplete="the archive of its repository could not be read")
+
+
+def _drop_unused_parts(
+    read: Mapping[str, ArchiveContents], others: Sequence[PackageDocument], prefixes: Sequence[str]
+) -> list[ArchiveContents]:
+    """Return the contents without those of parts that the library uses inside, by the prefixes of parts.
+
+    `others` are documents of the library from elsewhere. Its types are no part of it but its declarations.
+    """
+    parts = {
+        prefix.rstrip("/"): read[prefix].documents
+        for prefix in prefixes
+        if not prefix.startswith(TYPES_SCOPE)
+    }
+    own = [
+        document
+        for prefix, contents in read.items()
+        if prefix.rstrip("/") not in parts
+        for document in contents.documents
+    ]
+    unused = parts.keys() - find_used_parts([*others, *own], parts)
+    return [contents for prefix, contents in read.items() if prefix.rstrip("/") not in unused]
 
 
 def _drop_known(found: Sequence[PackageDocument], known: Sequence[PackageDocument]) -> list[PackageDocument]:

@@ -29,9 +29,28 @@ _REEXPORT = re.compile(
     + _FROM,
     re.MULTILINE,
 )
-_IMPORT = re.compile(r"^[ \t]*import\s{1,9}(?:type\s{1,9})?([\w$*{},\s]{1,3000}?)" + _FROM, re.MULTILINE)
+_IMPORT = re.compile(
+    # ends at the next import: a hostile text of imports would be searched in quadratic time
+    r"^[ \t]*import\s{1,9}(?:type\s{1,9})?((?:(?!\bimport\b)[\w$*{},\s]){1,3000}?)" + _FROM,
+    re.MULTILINE,
+)
 _INLINE_IMPORT = re.compile(r"\bimport\([\"']([^\"'\n]{1,300})[\"']\)\.([\w$]{1,99})")
 _REQUIRE = re.compile(r"\bexports\b[^;\n]{0,200}=\s{0,9}require\([\"']([^\"'\n]{1,300})[\"']\)")
+_BOUND_REQUIRE = re.compile(
+    r"^[ \t]*(?:const|let|var)\s{1,9}([\w$]{1,99}|\{[\w$,:\s]{0,3000}\})\s{0,9}=\s{0,9}"
+    r"require\([\"']([^\"'\n]{1,300})[\"']\)",
+    re.MULTILINE,
+)
+_REQUIRED = re.compile(r"\brequire\([\"']([^\"'\n]{1,300})[\"']\)")
+_EXPORT_STAR = re.compile(r"\b__exportStar\(require\([\"']([^\"'\n]{1,300})[\"']\)")
+"""What TypeScript and its `tslib` write for `export *` in Node's own form."""
+_NODE_EXPORT = re.compile(
+    r"^[ \t]*(?:module\.)?exports(?:\.[\w$]{1,99})?\s{0,9}=\s{0,9}"
+    r"(?:([\w$]{1,99})(?![\w$(])|\{([^{}]{0,9000})\})",
+    re.MULTILINE,
+)
+_NAMED_MODULE = re.compile(r"\b(?:from|import|require)\s{0,9}\(?\s{0,9}[\"']([^\"'\n]{1,300})[\"']")
+_NAME = re.compile(r"[\w$]{1,99}")
 _EXPORT_LIST = re.compile(
     r"^[ \t]*export\s{1,9}(?:type\s{1,9})?\{([^{}]{0,9000})\}(?!\s{0,99}from)", re.MULTILINE
 )
@@ -99,12 +118,62 @@ def collect_exports(documents: Iterable[PackageDocument], entries: Sequence[str]
 def find_reexported_packages(documents: Iterable[PackageDocument]) -> frozenset[str]:
     """Return the names of other packages whose exports are exported again."""
     return frozenset(
-        target
+        _package_name(target)
         for document in documents
         if document.kind in ("javascript", "typescript")
-        for _, _, target in _REEXPORT.findall(document.text)
+        for target in _iter_reexported(document.text)
         if not target.startswith(".")
     )
+
+
+def find_used_parts(
+    own: Sequence[PackageDocument], parts: Mapping[str, Sequence[PackageDocument]]
+) -> frozenset[str]:
+    """Return the parts of a library that its users meet, of packages with their documents.
+
+    It exports them again, or its declarations or its documentation name them. Of such a part is followed only
+    what it exports again: its own types and texts name what it is made of.
+    """
+    if not parts:
+        return frozenset()
+    used = found = parts.keys() & (find_reexported_packages(own) | _find_named(own, parts))
+    while found:
+        inner = (document for part in found for document in parts[part])
+        found = (parts.keys() & find_reexported_packages(inner)) - used
+        used |= found
+    return frozenset(used)
+
+
+def _find_named(documents: Iterable[PackageDocument], names: Iterable[str]) -> set[str]:
+    """Return the packages that declarations import, and those of some names that are in prose."""
+    in_prose = re.compile(rf"(?<![\w@/.-])(?:{'|'.join(map(re.escape, names))})(?![\w-])")
+    named: set[str] = set()
+    for document in documents:
+        if document.kind not in ("javascript", "typescript"):
+            named.update(in_prose.findall(document.text))
+        elif _DECLARATIONS.search(document.path):
+            named.update(map(_package_name, _NAMED_MODULE.findall(document.text)))
+    return named
+
+
+def _iter_reexported(text: str) -> Iterator[str]:
+    """Yield the modules that a script exports again, at once or after it has bound them to names."""
+    yield from (target for _, _, target in _REEXPORT.findall(text))
+    yield from _REQUIRE.findall(text)
+    yield from _EXPORT_STAR.findall(text)
+    members = [*_NODE_EXPORT.findall(text), *(("", names) for names in _EXPORT_LIST.findall(text))]
+    yield from (target for _, names in members for target in _REQUIRED.findall(names))
+    exported = {*_EXPORT_VALUE.findall(text)}
+    exported.update(name for each in members for part in each for name in _NAME.findall(part))
+    exported -= {"as", "default", "type"}
+    for names, target in (*_IMPORT.findall(text), *_BOUND_REQUIRE.findall(text)):
+        if not exported.isdisjoint(_NAME.findall(names)):
+            yield target
+
+
+def _package_name(target: str) -> str:
+    """Return the package of a module: `@quill/ink` of `@quill/ink/blue`."""
+    return "/".join(target.split("/")[: 2 if target.startswith("@") else 1])
 
 
 def lower_internals(chunks: Iterable[Chunk], exports: PackageExports) -> Iterator[Chunk]:

@@ -39,6 +39,8 @@ ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, applicati
 """Requests all versions without their documentation (docs/responses/package-metadata.md of the same
 repository)."""
 MAX_PARTS = 20
+TYPES_SCOPE = "@types/"
+"""Scope of the packages of types (github.com/DefinitelyTyped/DefinitelyTyped)."""
 MIN_FAMILY = 3
 """Number of dependencies named after a package from which they are its parts: one alone may be a plugin."""
 _GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
@@ -176,10 +178,8 @@ class NpmRegistry:
 
 
 def types_package_name(name: str) -> str:
-    """Return the package that publishes the types of a package without any
-    (github.com/DefinitelyTyped/DefinitelyTyped).
-    """
-    return "@types/" + name.removeprefix("@").replace("/", "__")
+    """Return the package that publishes the types of a package without any."""
+    return TYPES_SCOPE + name.removeprefix("@").replace("/", "__")
 
 
 def _parse_digest(dist: Any) -> Digest | None:
