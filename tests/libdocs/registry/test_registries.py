@@ -104,7 +104,49 @@ async def test_several_packages_of_its_name_are_parts(registry: PackageRegistry,
     package = await NpmRegistry(upstream, registry.url).fetch_latest("quill")
 
     assert package
-    assert package.parts == (("quill-ink", "latest"), ("quill-nib", "latest"), ("quill-paper", "latest"))
+    assert package.parts == (("quill-ink", "^2.0.0"), ("quill-nib", "^2.1.0"), ("quill-paper", "^2.0.4"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version"),
+    [
+        *(("2.0.1", "2.0.1"), ("^3.0.0", "3.1.0"), ("latest", "3.1.0"), ("*", "3.1.0"), ("", "3.1.0")),
+        *(("^2.0.0", "2.10.0"), ("~2.1", "2.1.3"), ("2 || 1", "2.10.0"), (">=1.0.0 <2.1.3", "2.1.0")),
+        *(("^3.2.0-beta.1", "3.2.0-beta.2"), ("^2.11.0", "2.11.0"), ("^9.0.0", None)),
+        *(("workspace:^", "3.1.0"), ("git+https://example.org/ink.git", "3.1.0"), ("npm:pen@1", "3.1.0")),
+    ],
+)
+async def test_part_is_newest_release_in_range(
+    wanted: str, version: str | None, registry: PackageRegistry, upstream: Upstream
+) -> None:
+    published = ("1.0.0", "2.0.1", "2.1.0", "2.1.3", "2.9.9", "2.10.0", "2.11.0", "3.2.0-beta.2", "3.1.0")
+    releases = {each: registry.publish_javascript("@quill/ink", each, README) for each in published}
+    listing = json.loads(registry.bodies["/@quill/ink"])
+    deprecated = {"2.11.0": {**releases["2.11.0"], "deprecated": "broken"}}
+    registry.bodies["/@quill/ink"] = json.dumps({**listing, "versions": releases | deprecated}).encode()
+
+    package = await NpmRegistry(upstream, registry.url).fetch_newest_in("@quill/ink", wanted)
+
+    assert (package.version if package else None) == version
+
+
+async def test_versions_are_listed_only_if_latest_is_not_in_range(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_javascript("@quill/ink", "3.1.0", README)
+    npm = NpmRegistry(upstream, registry.url)
+
+    await npm.fetch_newest_in("@quill/ink", "^3.0.0")
+    assert registry.requested_paths == ["/@quill/ink/latest"]
+    await npm.fetch_newest_in("@quill/ink", "^2.0.0")
+    assert registry.requested_paths[1:] == ["/@quill/ink/latest", "/@quill/ink"]
+
+
+async def test_part_with_too_many_versions_is_left_out(registry: PackageRegistry, upstream: Upstream) -> None:
+    registry.publish_javascript("@quill/ink", "3.1.0", README)
+    registry.bodies["/@quill/ink"] = b" " * (MAX_METADATA_BYTES + 1)
+
+    assert await NpmRegistry(upstream, registry.url).fetch_newest_in("@quill/ink", "^2.0.0") is None
 
 
 async def test_newest_release_is_requested_again_after_a_day(

@@ -109,9 +109,9 @@ class RegistryClient:
         return await download_archive(self._registries[package.registry].upstream, archive)
 
     async def fetch_parts(self, parts: Iterable[tuple[str, str]]) -> list[Package]:
-        """Return the npm packages of these names and versions that exist."""
+        """Return the npm packages of these names that exist, in the versions that these ranges allow."""
         async with open_task_group() as group:
-            tasks = [group.create_task(self._npm.fetch_release(name, version)) for name, version in parts]
+            tasks = [group.create_task(self._npm.fetch_newest_in(name, wanted)) for name, wanted in parts]
         return [part for task in tasks if (part := task.result())]
 
     async def fetch_types(self, package: Package) -> Package | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
@@ -13,6 +13,12 @@ import msgspec
 
 from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.errors import AnswerTooLong
+from centgate.libdocs.registry.npm_ranges import (
+    find_newest_in,
+    is_in_range,
+    parse_npm_range,
+    parse_npm_version,
+)
 from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
@@ -118,25 +124,52 @@ class NpmRegistry:
         except AnswerTooLong:
             return None
 
+    async def fetch_newest_in(self, name: str, wanted: str) -> Package | None:
+        """Return the release that npm installs for a version or a range in a manifest.
+
+        This is the one tagged as the latest if the range has it, else the newest in the range. Returns None
+        without any, or if the list of versions is too large to read. Tags and addresses mean the latest.
+        """
+        if _is_exact_version(wanted):
+            return await self.fetch_release(name, wanted)
+        latest = await self.fetch_release(name, "latest")
+        accepted = parse_npm_range(wanted)
+        key = parse_npm_version(latest.version) if latest else None
+        if latest is None or accepted is None or (key and is_in_range(key, accepted)):
+            return latest
+        try:
+            return await self._fetch_newest(name, lambda versions: find_newest_in(accepted, versions))
+        except AnswerTooLong:
+            return None
+
     async def _fetch_latest_of(self, name: str, numbers: tuple[int, ...]) -> Package | None:
-        """Return the newest release whose version begins with these numbers, without pre-releases.
+        """Return the newest release whose version begins with these numbers, without pre-releases."""
+
+        def find(versions: Iterable[str]) -> list[str]:
+            keys = {
+                each: tuple(map(int, each.split(".")))
+                for each in versions
+                if _RELEASE_VERSION.fullmatch(each)
+            }
+            found = [each for each, key in keys.items() if key[: len(numbers)] == numbers]
+            return sorted(found, key=keys.__getitem__, reverse=True)
+
+        return await self._fetch_newest(name, find)
+
+    async def _fetch_newest(self, name: str, find: Callable[[Iterable[str]], list[str]]) -> Package | None:
+        """Return the first release that `find` selects from the versions of a package.
 
         A deprecated one is returned only without any other, as npm installs it.
         """
         reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
         if reply.status == 404:
             return None
-        versions = decode_reply(reply, _Versions).versions
-        raw_releases = {
-            tuple(map(int, each.split("."))): raw
-            for each, raw in versions.items()
-            if _RELEASE_VERSION.fullmatch(each)
-        }
-        found = sorted((key for key in raw_releases if key[: len(numbers)] == numbers), reverse=True)
+        raw_releases = decode_reply(reply, _Versions).versions
+        found = find(raw_releases)
         newest = next(
-            (key for key in found if not _is_deprecated(raw_releases[key])), found[0] if found else None
+            (each for each in found if not _is_deprecated(raw_releases[each])), next(iter(found), None)
         )
-        return await self.fetch_release(name, ".".join(map(str, newest))) if newest else None
+        return await self.fetch_release(name, newest) if newest else None
 
     def _package_url(self, name: str, suffix: str = "") -> str:
         return join_url(self._base, f"/{quote(name, safe='@')}{suffix}")
@@ -226,7 +259,7 @@ def _exports_types(exports: Any, depth: int) -> bool:
 
 
 def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
-    """Return its parts, with versions: what it re-exports is documented there.
+    """Return its parts, with the versions or ranges that it needs: what it re-exports is documented there.
 
     These are dependencies of its own scope, and those that are named after it, if there are several of them
     or it needs one exact version.
@@ -247,9 +280,7 @@ def _parse_parts(name: str, body: Any) -> tuple[tuple[str, str], ...]:
         and each != name
         and get_path(body, "peerDependenciesMeta", each, "optional") is not True
     ]
-    return tuple(
-        (each, version if _is_exact_version(version) else "latest") for each, version in found[:MAX_PARTS]
-    )
+    return tuple((each, version if isinstance(version, str) else "*") for each, version in found[:MAX_PARTS])
 
 
 def _is_exact_version(version: Any) -> bool:

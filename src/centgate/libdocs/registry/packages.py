@@ -63,7 +63,7 @@ class Package:
     has_types: bool = True
     """True if it contains its own types (JavaScript)."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Dependencies of its own scope, with their versions or `latest` (JavaScript)."""
+    """Dependencies of its own scope or name, with the versions or ranges that it needs (JavaScript)."""
     sites: tuple[str, ...] = ()
     """URLs of its documentation and its home page, most likely first, as its owners wrote them."""
     is_on_github: bool = False
