@@ -10,6 +10,7 @@ from fake_upstreams import FAULTS, FakeUpstreams, Fault
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import (
+    AnswerTooLong,
     ProviderError,
     ProviderFailure,
     ProviderRateLimited,
@@ -37,6 +38,16 @@ async def test_response_is_returned_completely(upstreams: FakeUpstreams, upstrea
     (request,) = upstreams.requests
     assert (reply.status, reply.parse_json()) == (200, {"sky": "blue"})
     assert (request.params, request.headers["x-key"]) == ({"of": "sky"}, "k")
+
+
+async def test_one_response_can_have_lower_limit(upstreams: FakeUpstreams, upstream: Upstream) -> None:
+    upstreams.set_response("oracle", "/facts", {"sky": "blue" * 100})
+    url = upstreams.url_of("oracle") + "/facts"
+
+    with pytest.raises(AnswerTooLong, match="The Oracle answered with more than"):
+        await upstream.get(url, max_bytes=100)
+
+    assert await upstream.get(url, max_bytes=1_000)
 
 
 async def test_user_agent_names_the_software(upstreams: FakeUpstreams, upstream: Upstream) -> None:

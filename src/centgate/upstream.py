@@ -110,9 +110,15 @@ class Upstream:
         params: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         accept: Collection[int] = (),
+        max_bytes: int | None = None,
     ) -> UpstreamResponse:
-        """Send a GET; returns success statuses and those in `accept`, raises ProviderFailure for others."""
-        return await self._call("GET", url, accept, params=params, headers=headers)
+        """Send a GET; returns success statuses and those in `accept`, raises ProviderFailure for others.
+
+        `max_bytes` is a maximum size of this response that is below the upstream's.
+        """
+        return await self._call(
+            "GET", url, accept, max_bytes=max_bytes or self._max_bytes, params=params, headers=headers
+        )
 
     async def post(
         self,
@@ -124,9 +130,14 @@ class Upstream:
     ) -> UpstreamResponse:
         """Send a POST with JSON, for reading only: it may be sent twice. Otherwise as `get`."""
         json_headers = {"Content-Type": "application/json", **(headers or {})}
-        return await self._call("POST", url, accept, data=orjson.dumps(content), headers=json_headers)
+        body = orjson.dumps(content)
+        return await self._call(
+            "POST", url, accept, max_bytes=self._max_bytes, data=body, headers=json_headers
+        )
 
-    async def _call(self, method: str, url: str, accept: Collection[int], **options: Any) -> UpstreamResponse:
+    async def _call(
+        self, method: str, url: str, accept: Collection[int], *, max_bytes: int, **options: Any
+    ) -> UpstreamResponse:
         if self._breaker.is_paused:  # a call that is refused takes no place of the rate limit
             raise self._circuit_error()
         await self._acquire()
@@ -134,7 +145,7 @@ class Upstream:
             raise self._circuit_error()
         started, outcome = time.monotonic(), "cut off"
         try:
-            reply = await self._send_with_retry(method, url, options)
+            reply = await self._send_with_retry(method, url, max_bytes, options)
             outcome = str(reply.status)
         except ProviderFailure as failure:
             outcome = failure.code
@@ -173,24 +184,28 @@ class Upstream:
         if wait:
             await asyncio.sleep(wait)
 
-    async def _send_with_retry(self, method: str, url: str, options: Mapping[str, Any]) -> UpstreamResponse:
+    async def _send_with_retry(
+        self, method: str, url: str, max_bytes: int, options: Mapping[str, Any]
+    ) -> UpstreamResponse:
         try:
-            return await self._send(method, url, options)
+            return await self._send(method, url, max_bytes, options)
         except _CONNECTION_ERRORS:
             pass
         try:
-            return await self._send(method, url, options)
+            return await self._send(method, url, max_bytes, options)
         except _CONNECTION_ERRORS as lost:
             self._breaker.record_outcome(failure=True)
             if isinstance(lost, TimeoutError):
                 raise ProviderTimeout(self.name, f"{self.label} could not be reached in time") from None
             raise ProviderError(self.name, f"{self.label} could not be reached") from None
 
-    async def _send(self, method: str, url: str, options: Mapping[str, Any]) -> UpstreamResponse:
+    async def _send(
+        self, method: str, url: str, max_bytes: int, options: Mapping[str, Any]
+    ) -> UpstreamResponse:
         assert self._session is not None, "no calls during startup validation"
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
-                body = await self._read(response)
+                body = await self._read(response, max_bytes)
                 return UpstreamResponse(self.name, self.label, response.status, body, response.headers)
         except _CONNECTION_ERRORS:
             raise
@@ -199,15 +214,13 @@ class Upstream:
             self._log.debug("an upstream sent invalid HTTP", name=self.name, error=type(error).__name__)
             raise ProviderError(self.name, f"{self.label} sent an invalid HTTP response") from None
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
         read = bytearray()
         async for chunk in response.content.iter_chunked(CHUNK_BYTES):
             read += chunk
-            if len(read) > self._max_bytes:
+            if len(read) > max_bytes:
                 response.close()
-                raise AnswerTooLong(
-                    self.name, f"{self.label} answered with more than {self._max_bytes >> 20} MB"
-                )
+                raise AnswerTooLong(self.name, f"{self.label} answered with more than {max_bytes >> 20} MB")
         return bytes(read)
 
     def error_for_status(self, reply: UpstreamResponse) -> ProviderFailure:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import re
+import tracemalloc
 import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -862,6 +863,33 @@ async def test_large_parts_end_the_download(
         assert await packagedocs.query_docs("/npm/quill", "dip", 1000)
 
     assert registry.count_requests(".tgz") == 1 + downloads.MAX_DOWNLOADS
+
+
+async def test_large_parts_are_downloaded_one_after_another(
+    registry: PackageRegistry, open_docs: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(downloads, "MAX_PARALLEL_BYTES", 100_000)
+    size = 4_000_000
+    parts = [f"@quill/part{number}" for number in range(downloads.MAX_DOWNLOADS)]
+    for number, part in enumerate(parts):
+        text = f"# Ink {number}\n\nThis ink number{number} writes letters in blue, on paper of any colour.\n"
+        image = random.Random(number).randbytes(size if number % 2 else 1_000)
+        registry.publish_javascript(part, "2.0.0", {"image.bin": image, "docs/ink.md": text})
+    named = {"README.md": f"# Quill\n\nIts parts are {', '.join(parts)}.\n"}
+    dependencies = dict.fromkeys(parts, "2.0.0")
+    registry.publish_javascript("quill", "2.0.0", named, types="x", dependencies=dependencies)
+    tracemalloc.start()
+
+    async with open_docs() as packagedocs:
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        found = [await packagedocs.query_docs("/npm/quill", f"number{number}", 500) for number in range(8)]
+        used = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+
+    assert all(f"number{number}" in (first.text or "") for number, (first, *_) in enumerate(found))
+    # a body and its copy; all four at once are 16 MB without copies
+    assert used < 3 * size
 
 
 async def test_readme_of_reexported_part_is_read(registry: PackageRegistry, open_docs: Open) -> None:

@@ -51,9 +51,9 @@ def stable_version_key(version: str) -> tuple[int, ...] | None:
     return (*map(int, found[1].split(".")), -1, int(found[2] or 0)) if found else None
 
 
-async def download_archive(upstream: Upstream, archive: Archive) -> bytes:
-    """Return the bytes of an archive, unchanged."""
-    reply = await upstream.get(archive.url, headers={"Accept": "*/*"})
+async def download_archive(upstream: Upstream, archive: Archive, max_bytes: int = MAX_ARCHIVE_BYTES) -> bytes:
+    """Return the bytes of an archive, unchanged. Raises AnswerTooLong if there are more than `max_bytes`."""
+    reply = await upstream.get(archive.url, headers={"Accept": "*/*"}, max_bytes=max_bytes)
     return reply.body
 
 
