@@ -351,28 +351,68 @@ def test_hostile_text_is_split_in_time(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("declaration", "code"),
+    ("declaration", "code", "complete"),
     [
         (
             "export type Ink<T> = T extends { pen: infer P } ? P : never;",
             "export type Ink<T> = T extends {\n pen: infer P } ? P : never",
+            True,
         ),
         (
             'export declare const dip: import("./types.ts").Dip<Pen>;',
             "export declare const dip: Dip<Pen>",
+            True,
         ),
         (
             "export declare class Pen {\n  /** Dips it. */\n  dip(ink: Ink): void;\n}",
             "declare class Pen {\n  dip(ink: Ink): void;\n}",
+            False,
+        ),
+        (
+            "export declare class Pen {\n  constructor(ink: Ink);\n  dip(): void;\n}",
+            "export declare class Pen {\n  constructor(ink: Ink);\n  dip(): void;\n}",
+            False,
+        ),
+        (
+            "export declare enum Ink {\n  Black = 1,\n}",
+            "export declare enum Ink {\n  Black = 1,\n}",
+            True,
+        ),
+        (
+            "export interface Pen {\n  dip(): void;\n}",
+            "export interface Pen {\n  dip(): void;\n}",
+            True,
+        ),
+        (
+            "export declare function dip(ink: Ink): void;",
+            "export declare function dip(ink: Ink): void",
+            False,
         ),
     ],
 )
-def test_declarations_are_shown_as_valid_code(declaration: str, code: str) -> None:
+def test_declarations_are_shown_as_valid_code(declaration: str, code: str, complete: bool) -> None:  # noqa: FBT001 - a case
     *_, piece = split_javascript(
         typescript_document(f"/** Says what a pen is, at some length, for whoever asks. */\n{declaration}")
     )
 
-    assert (piece.code, piece.complete) == (code, True)
+    assert (piece.code, piece.complete) == (code, complete)
+
+
+@pytest.mark.parametrize(
+    ("script", "complete"),
+    [
+        ("export function dip(ink) {\n  return ink.open();\n}", False),
+        ("export const dip = (ink) => {\n  return ink.open();\n};", False),
+        ("export const MAX_INK = 5;", True),
+        ("export class Pen {\n  dip(ink) {\n    return ink.open();\n  }\n}", True),
+    ],
+)
+def test_code_without_its_body_is_incomplete(script: str, complete: bool) -> None:  # noqa: FBT001 - a case
+    text = f"/** Says what a pen is, at some length, for whoever asks. */\n{script}\n"
+
+    first, *_ = split_javascript(PackageDocument("pens.js", text, "javascript", None))
+
+    assert first.complete is complete
 
 
 def test_declaration_with_example_has_common_language() -> None:
@@ -391,7 +431,7 @@ def test_declaration_with_example_has_common_language() -> None:
 
     [piece] = split_javascript(document)
 
-    assert (piece.language, piece.complete) == ("tsx", True)
+    assert (piece.language, piece.complete) == ("tsx", False)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,28 @@ def test_class_shows_fields_and_constructor() -> None:
     assert client.text == "Sends things.\n\nSay where to."
     assert send.names == ("Client.send", "send")
     assert send.code == "def send(what: str) -> int: ..."
+    assert (client.complete, send.complete) == (False, False)  # without `self`, and without bodies
+
+
+def test_signature_is_fragment_and_later_example_is_complete() -> None:
+    document = python_document(
+        '''
+        def send(what):
+            """Send something.
+
+            >>> send("hello")
+
+            Send something that is longer than a word:
+
+            >>> send("hello, whoever reads this")
+            """
+        '''
+    )
+
+    first, later = split_python(document)
+
+    assert (first.code, first.complete) == ('def send(what): ...\n\nsend("hello")', False)
+    assert (later.code, later.complete) == ('send("hello, whoever reads this")', True)
 
 
 def test_annotated_doc_is_text_and_not_in_signature() -> None:

@@ -81,6 +81,8 @@ class _Symbol:
     weight: float = 1.0
     owner: str | None = None
     """Head of the interface or class that it is a member of, without parameters."""
+    is_whole: bool = False
+    """True if its code is the whole declaration, not a signature without the body."""
 
 
 def split_javascript(document: PackageDocument) -> list[Chunk]:
@@ -144,13 +146,14 @@ def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Ite
         if match and _is_public(match["name"]):
             kind, name = re.sub(r"\W+", "", match["kind"]), match["name"]
             if ambient or _EXPORT.match(declaration.head) or name in exports:
-                yield from _declaration_symbols(declaration, kind, name)
+                yield from _declaration_symbols(declaration, kind, name, ambient=ambient)
             elif declaration.comment and _is_public(shared.get(name, "_")):
                 # in Node's own form each file exports something; those of folders are mostly for the package
                 factor = INTERNAL_FACTOR if "/" in document.path else 1.0
                 start, end = match.span("name")
                 head = f"{declaration.head[:start]}{shared[name]}{declaration.head[end:]}"
-                for symbol in _declaration_symbols(replace(declaration, head=head), kind, shared[name]):
+                shown = replace(declaration, head=head)
+                for symbol in _declaration_symbols(shown, kind, shared[name], ambient=ambient):
                     yield replace(symbol, weight=symbol.weight * factor)
         elif not match and declaration.comment and (assignment := _ASSIGNMENT.match(declaration.head)):
             name = re.sub(r"^(?:module\.)?exports\.|\.prototype(?=\.)", "", assignment["name"])
@@ -158,18 +161,23 @@ def _iter_symbols(document: PackageDocument, text: str, *, ambient: bool) -> Ite
                 yield _Symbol(name, declaration, _shorten_signature(declaration.head), declaration.comment)
 
 
-def _declaration_symbols(declaration: Declaration, kind: str, name: str) -> Iterator[_Symbol]:
+def _declaration_symbols(
+    declaration: Declaration, kind: str, name: str, *, ambient: bool
+) -> Iterator[_Symbol]:
     qualified = f"{declaration.container}.{name}" if declaration.container else name
-    if kind in ("interface", "class") and declaration.body is not None:
-        yield _Symbol(qualified, declaration, _format_outline(declaration), declaration.comment, TYPE_WEIGHT)
-        yield from _iter_members(declaration, qualified)
-    elif kind in ("type", "enum", "constenum") and declaration.body is not None:
-        yield _Symbol(qualified, declaration, _format_outline(declaration), declaration.comment, TYPE_WEIGHT)
+    comment, has_body = declaration.comment, declaration.body is not None
+    if kind in ("interface", "class", "type", "enum", "constenum") and has_body:
+        is_whole = kind != "class" or not ambient  # the methods of an ambient class have no bodies
+        outline = _format_outline(declaration)
+        yield _Symbol(qualified, declaration, outline, comment, TYPE_WEIGHT, is_whole=is_whole)
+        if kind in ("interface", "class"):
+            yield from _iter_members(declaration, qualified)
     else:
-        is_object = declaration.body is not None and declaration.head.endswith(":")
+        is_object = has_body and declaration.head.endswith(":")
         code = _format_outline(declaration) if is_object else _shorten_signature(declaration.head)
         weight = TYPE_WEIGHT if kind == "type" else 1.0
-        yield _Symbol(qualified, declaration, code, declaration.comment, weight)
+        is_whole = kind != "function" and (is_object or not has_body)
+        yield _Symbol(qualified, declaration, code, comment, weight, is_whole=is_whole)
 
 
 def _iter_members(declaration: Declaration, owner: str) -> Iterator[_Symbol]:
@@ -230,12 +238,14 @@ def _split_symbol(document: PackageDocument, symbol: _Symbol, language: str) -> 
         return
     examples = split_examples(text, language=language)
     signature = _complete_signature(symbol, language)
+    is_whole = symbol.is_whole
     if examples and examples[0].code:
         # in a form that lets the example below it parse
         is_statement = is_complete(signature, language)
         signature = _end_statement(signature) if is_statement else comment_out(signature)
-    # a shortened signature may parse all the same; it is in the first excerpt
-    complete = False if _CUT.search(symbol.code) else None
+        is_whole = is_whole or not is_statement
+    # what is shortened or has no body may parse all the same; it is in the first excerpt
+    complete = None if is_whole and not _CUT.search(symbol.code) else False
     for excerpt in add_signature(signature, examples, language=language, is_joinable=_is_script):
         trail, names = (_module_name(document.path),), name_variants(symbol.name)
         chunk = Chunk(symbol.name, trail, *excerpt, url, document.path, names, weight, complete)

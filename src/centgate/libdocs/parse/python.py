@@ -166,8 +166,11 @@ def _reference_chunks(
     examples = split_examples(docstring, language="python") if docstring else []
     if code is not None:
         examples = add_signature(code, examples, language="python", is_joinable=_fits_below)
+    # a signature parses, but has no bodies and methods without `self`; it is in the first excerpt
+    complete = None if code is None else False
     for excerpt in examples:
-        yield from finalize_chunks(Chunk(title, trail, *excerpt, url, document.path, names, weight))
+        yield from finalize_chunks(Chunk(title, trail, *excerpt, url, document.path, names, weight, complete))
+        complete = None
 
 
 def _fits_below(code: str, example: Excerpt) -> bool:
