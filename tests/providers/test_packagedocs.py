@@ -214,9 +214,12 @@ async def test_word_or_known_name_selects_ecosystem(name: str, ecosystem: str, o
 @pytest.mark.parametrize(
     ("name", "version", "in_id"),
     [
-        *(("quill@1", "1", "1"), ("quill@^1.2", "^1.2", "1.2"), ("quill==1.4.0", "==1.4.0", "1.4.0")),
+        *(("quill@1", "1", "1"), ("quill@^1.2", "^1.2", "1"), ("quill==1.4.0", "==1.4.0", "1.4.0")),
+        *(("quill@^0.2.3", "^0.2.3", "0.2"), ("quill@^0.0.3", "^0.0.3", "0.0.3"), ("quill@^0", "^0", "0")),
+        *(("quill@~1.4.2", "~1.4.2", "1.4"), ("quill@~1", "~1", "1"), ("quill~=1.4.2", "~=1.4.2", "1.4")),
+        *(("quill@^1.x", "^1.x", "1"), ("quill@^2.5.0", "^2.5.0", "2"), ("quill@~>1.4", "~>1.4", "1.4")),
         *(
-            ("quill ~= 1.4", "~= 1.4", "1.4"),
+            ("quill ~= 1.4", "~= 1.4", "1"),
             ("quill[ink]==1.4", "==1.4", "1.4"),
             ("quill 1.4", "1.4", "1.4"),
         ),
@@ -252,6 +255,9 @@ async def test_version_beside_name_is_no_part_of_it(
         "quill[ink]",
         "quill 2",
         "quill 2.x",
+        "quill@^2.0.3",
+        "quill@~2.1",
+        "quill~=2.0",
         "quill@*",
         "quill!=2.0",
     ],
@@ -485,6 +491,75 @@ async def test_link_names_package(
     assert found[0].id == package
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://github.com/Ink/quill",
+        "github.com/Ink/quill/tree/main/pens#dip",
+        "git+https://www.github.com/Ink/quill.git",
+        "https://GitHub.com/Ink/quill?tab=readme",
+    ],
+)
+async def test_link_to_unknown_repository_is_tried_as_module(
+    link: str, registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_javascript("quill", "9.0.0", TYPED, releases=300)
+    module = "module github.com/Ink/quill\n\ngo 1.21\n"
+    registry.publish_go("github.com/Ink/quill", "v1.2.0", {"pen.go": GO, "go.mod": module})
+
+    async with open_docs() as packagedocs:
+        found = await packagedocs.find_libraries(link)
+
+    assert found[0].id == "/go/github.com~Ink~quill"
+    assert not any("repository" in each for each in packagedocs.trace.warnings)
+
+
+async def test_link_to_repository_of_package_is_no_module(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_javascript("quill", "9.0.0", TYPED, repository="ink/quill")
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries("https://github.com/ink/quill")
+
+    assert found.id == "/npm/quill"
+    assert registry.count_requests("/@v/list") == 0
+
+
+async def test_repository_without_module_file_is_no_module(
+    registry: PackageRegistry, open_docs: Open
+) -> None:
+    registry.publish_javascript("quill", "9.0.0", TYPED)
+    registry.publish_go("github.com/ink/quill", "v1.2.0", {"README.md": README})
+
+    async with open_docs() as packagedocs:
+        (found,) = await packagedocs.find_libraries("https://github.com/ink/quill")
+
+    assert found.id == "/npm/quill"
+    assert packagedocs.trace.warnings[0].startswith("no package names ink/quill as its repository")
+
+
+@pytest.mark.parametrize("published", [True, False])
+async def test_failed_proxy_is_no_missing_module(
+    published: bool,  # noqa: FBT001 - a case
+    registry: PackageRegistry,
+    open_docs: Open,
+) -> None:
+    settings = {"packagedocs_go": ProviderSettings(url="http://127.0.0.1:9")}
+    failure = "the Go module proxy could not be reached"
+    if published:
+        registry.publish_javascript("quill", "9.0.0", TYPED)
+
+    async with open_docs(providers=settings) as packagedocs:
+        if not published:
+            with pytest.raises(ProviderError, match=failure):
+                await packagedocs.find_libraries("https://github.com/ink/quill")
+            return
+        (found,) = await packagedocs.find_libraries("https://github.com/ink/quill")
+
+    assert found.id == "/npm/quill"
+    assert f"{failure}: what is published there is not considered" in packagedocs.trace.warnings
+    assert packagedocs.trace.is_provisional
+
+
 async def test_part_of_package_is_not_its_namesake(registry: PackageRegistry, open_docs: Open) -> None:
     registry.publish_javascript("lodash", "4.17.21", TYPED, releases=110)
     registry.publish_javascript("fp", "0.0.2", TYPED, releases=2)
@@ -598,6 +673,18 @@ async def test_port_of_module_is_not_called_another_thing(registry: PackageRegis
         "'events' is also a module of Node.js, whose documentation is not read: "
         "these are packages of that name"
     )
+
+
+async def test_module_in_folder_is_no_repository(registry: PackageRegistry, open_docs: Open) -> None:
+    registry.publish_javascript("promises", "0.2.5", TYPED)
+
+    async with open_docs() as packagedocs:
+        await packagedocs.find_libraries("fs/promises")
+
+    assert [each for each in packagedocs.trace.warnings if "number of snippets" not in each] == [
+        "'fs/promises' is also a module of Node.js, whose documentation is not read: "
+        "these are packages of that name"
+    ]
 
 
 @pytest.mark.parametrize("name", ["the quill library", "the Quill package", "the quill docs"])

@@ -32,6 +32,7 @@ from centgate.libdocs.registry.library_id import LibraryReference, parse_library
 from centgate.libdocs.registry.package_candidates import (
     SEARCHED_REGISTRIES,
     find_candidates,
+    find_linked_module,
     find_named_repository,
     find_namesake_crate,
     find_other_ecosystem,
@@ -225,7 +226,7 @@ class PackageDocs(Provider):
             found = [(each, await self._registries.complete_history(package)) for each, package in found]
             self._warn_of_namesakes(name, found, has_crates=not isinstance(result, ProviderFailure))
         if repository := find_named_repository(name):
-            found = self._rank_by_repository(repository, found)
+            found = await self._rank_by_repository(name, repository, found)
         return found, self._warn_of_failures(candidates, found, failures)
 
     def _raise_missed(
@@ -278,16 +279,35 @@ class PackageDocs(Provider):
                 "in another ecosystem, such as Go, Ruby, PHP, Java, .NET or Swift, would not be found"
             )
 
-    def _rank_by_repository(
-        self, repository: str, found: Sequence[tuple[PackageCandidate, Package]]
+    async def _rank_by_repository(
+        self, name: str, repository: str, found: Sequence[tuple[PackageCandidate, Package]]
     ) -> list[tuple[PackageCandidate, Package]]:
-        """Return packages found for a repository's name, and warn if none names it as its own."""
+        """Return packages found for a repository's name, and warn if none names it as its own.
+
+        A repository on GitHub that none names may be a module of Go, which has no other name.
+        """
         ranked, is_declared = rank_by_repository(repository, found)
+        if not is_declared and (module := await self._find_linked_module(name, has_others=bool(found))):
+            ranked, is_declared = rank_by_repository(repository, [*found, module])
         if found and not is_declared:
             self.trace.add_warning(
                 f"no package names {repository} as its repository: these have names like one of its two parts"
             )
         return ranked
+
+    async def _find_linked_module(
+        self, name: str, *, has_others: bool
+    ) -> tuple[PackageCandidate, Package] | None:
+        """Return the module of Go that a link leads to. Raises the failure of its proxy without others."""
+        candidate = find_linked_module(name)
+        module = await self._registries.find_linked_module(candidate) if candidate else None
+        if not isinstance(module, ProviderFailure):
+            return module
+        if not has_others:
+            raise module.copy_for_caller()
+        self.trace.add_warning(f"{module.message}: what is published there is not considered")
+        self.trace.is_provisional = True
+        return None
 
     async def _find_similar(self, name: str) -> list[tuple[PackageCandidate, Package]]:
         indexed = await asyncio.to_thread(self._indexes.libraries)

@@ -49,7 +49,7 @@ class RegistryClient:
         go: GoRegistry,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._npm = npm
+        self._npm, self._go = npm, go
         self._registries: Mapping[RegistryName, Registry] = {
             "pypi": pypi,
             "npm": npm,
@@ -150,6 +150,18 @@ class RegistryClient:
         """Return a crate of a name, None without one, or the failure of crates.io, which is no other's."""
         found = await self._attempt_latest(candidate, NAMESAKE_SECONDS) if candidate else None
         return None if isinstance(found, NoData) else found
+
+    async def find_linked_module(
+        self, candidate: PackageCandidate
+    ) -> tuple[PackageCandidate, Package] | ProviderFailure | None:
+        """Return the module of a repository that has one, None for another, or the failure of the proxy."""
+        found = await self._attempt_latest(candidate, RESOLVE_SECONDS)
+        if not isinstance(found, Package):
+            return None if isinstance(found, NoData) else found
+        has_file = await attempt(self._go.has_module_file, found)
+        if isinstance(has_file, ProviderFailure):
+            return has_file
+        return (candidate, found) if has_file is True else None
 
     async def _attempt_latest(
         self, candidate: PackageCandidate, seconds: float

@@ -90,6 +90,14 @@ class GoRegistry:
         # a proxy resolves the names of branches too
         return await self._fetch(name, published, versions) if _VERSION.fullmatch(published) else None
 
+    async def has_module_file(self, package: Package) -> bool:
+        """True if the repository of a release has a go.mod.
+
+        A proxy serves any repository. For one without, it writes a file of the directive `module` alone
+        (`LegacyGoMod` in cmd/go/internal/modfetch/coderepo.go).
+        """
+        return len(_COMMENT.sub("", await self._fetch_module_file(package.name, package.version)).split()) > 2
+
     async def _list_versions(self, name: str) -> list[str] | None:
         """Return the tagged versions in the proxy's order, which is none; None for an unknown module."""
         reply = await self._get(name, "list")

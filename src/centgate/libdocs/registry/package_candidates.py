@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from centgate.libdocs.registry.aliases import REPOSITORIES, find_aliased_packages
-from centgate.libdocs.registry.known_libraries import CRATES, ECOSYSTEM_WORDS, OTHER_ECOSYSTEMS
+from centgate.libdocs.registry.known_libraries import (
+    CRATES,
+    ECOSYSTEM_WORDS,
+    OTHER_ECOSYSTEMS,
+    find_standard_library,
+)
 from centgate.libdocs.registry.package_names import (
     PackageCandidate,
     RegistryName,
@@ -27,6 +32,10 @@ _PACKAGE_LINKS: Mapping[RegistryName, re.Pattern[str]] = {
 }
 """Links to a package's page, and IDs."""
 _GITHUB_PREFIX = re.compile(r"^(?:(?:git\+)?https?://)?(?:www\.)?github\.com/(?=[^/]+/[^/]+)")
+_GITHUB_LINK = re.compile(
+    r"(?:(?:git\+)?https?://)?(?:www\.)?github\.com/(?P<name>[^/?#\s]+/[^/?#\s]+?)(?:\.git)?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
 _GITHUB_FOLDER = re.compile(r"([^/?#]+/[^/?#]+)[/?#].*")
 """A page inside a repository, after the host."""
 _ECOSYSTEM_PREFIXES: Mapping[str, str] = {
@@ -132,15 +141,28 @@ def names_package(query: str) -> bool:
 
 
 def find_named_repository(query: str) -> str | None:
-    """Return the `<owner>/<name>` that a query is, in lower case; None if it is none, or a known one's."""
+    """Return the `<owner>/<name>` that a query is, in lower case; None if it is none, or a known one's.
+
+    A module of Node.js in a folder, such as `fs/promises`, is none.
+    """
     text = _strip_github(_normalize_spaces(query))
     parts = _REPOSITORY.fullmatch(text)
-    is_known = bool(find_aliased_packages(text))
+    is_known = bool(find_aliased_packages(text)) or find_standard_library(query) is not None
     id_patterns = (_CRATE_LINK, _GO_LINK, *_PACKAGE_LINKS.values())
     if parts is None or is_known or any(pattern.fullmatch(text) for pattern in id_patterns):
         return None
     repository = f"{parts[1]}/{parts[2]}"
     return None if repository in REPOSITORIES else repository
+
+
+def find_linked_module(query: str) -> PackageCandidate | None:
+    """Return the module of Go that a repository may hold to which a query is a link on GitHub.
+
+    Its path has the case of the link.
+    """
+    link = _GITHUB_LINK.fullmatch(query.strip())
+    name = normalize_package_name("go", f"github.com/{link['name']}") if link else None
+    return PackageCandidate("go", name, 1.0) if name else None
 
 
 def names_rust(query: str) -> bool:

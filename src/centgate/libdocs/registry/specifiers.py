@@ -13,6 +13,11 @@ _SPECIFIER = re.compile(
 )
 """`react@18`, `numpy>=1.20,<2`, `uvicorn[standard]==0.30; python_version > "3.9"`."""
 _TRAILING_VERSION = re.compile(r" (?P<version>v?\d+(?:\.(?:\d+|x))*)$")
+_ONE_RANGE = re.compile(
+    r"@?(?P<operator>\^|~[=>]?|={0,3}) ?v?(?P<numbers>[0-9]{1,9}(?:\.[0-9]{1,9})*)(?:\.[xX*])*"
+)
+"""A version, or a range with one lower bound."""
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _TAGS_OF_NEWEST = frozenset({"@latest", "@stable", "@*"})
 
 
@@ -37,15 +42,39 @@ def parse_specifier(text: str) -> LibrarySpecifier:
 
 
 def admits(version: str, newest: str | None) -> bool:
-    """True if the newest release is surely of a version that is written without a range: `18`, `==18.2`."""
-    wanted = version.lstrip("@=^~v ").removesuffix(".x").removesuffix(".*")
-    return newest is not None and (newest == wanted or newest.startswith(f"{wanted}."))
+    """True if the newest release is surely of a version or a range: 18.2.0 of `18`, `==18.2` and `^18.1`."""
+    written, shared = _ONE_RANGE.fullmatch(version), plain_version(version)
+    if newest is None or written is None:
+        return newest == version.lstrip("@=^~v ")
+    is_of_version = newest == shared or newest.startswith(f"{shared}.")
+    # of `^18.9` there may be no release yet
+    return is_of_version and (
+        written["numbers"] == shared or _find_numbers(newest) >= _find_numbers(written["numbers"])
+    )
 
 
 def plain_version(version: str) -> str:
-    """Return a version as an ID has it; "<version>" for a range of several."""
-    plain = version.lstrip("@=^~v ").removesuffix(".x").removesuffix(".*")
-    return plain if re.fullmatch(r"[0-9]+(?:\.[0-9]+)*", plain) else "<version>"
+    """Return a version as an ID has it; of a range the numbers that all its releases begin with.
+
+    `^1.2` is `1` and `~1.2.3` is `1.2` (npm), `~=1.4.2` is `1.4` (PEP 440, "Compatible release"). Returns
+    "<version>" if they begin with different numbers.
+    """
+    written = _ONE_RANGE.fullmatch(version)
+    if written is None:
+        return "<version>"
+    operator, numbers = written["operator"], written["numbers"].split(".")
+    shared = len(numbers)
+    if operator == "^":
+        shared = next((count for count, each in enumerate(numbers, 1) if int(each)), shared)
+    elif operator == "~=":
+        shared = max(1, shared - 1)
+    elif operator in ("~", "~>"):
+        shared = 2
+    return ".".join(numbers[:shared])
+
+
+def _find_numbers(version: str) -> list[int]:
+    return [int(each) for each in _NUMBER.findall(version)]
 
 
 def _wanted_version(written: str | None) -> str | None:
