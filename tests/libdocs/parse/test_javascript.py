@@ -351,6 +351,40 @@ def test_hostile_text_is_split_in_time(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "unit",
+    [
+        "class A" + ", {}\n" * 5_000 + ";\n",
+        "class A<" + " /* a */ {},\n" * 1_500 + ";\n",
+        "class A<" + "// a\n{},\n" * 2_000 + ";\n",
+        "x" + ", {}\n" * 50_000,
+        " " * 100_000 + "x," + "/**/,\n" * 20_000,
+    ],
+    ids=["braces", "comments", "line comments", "one statement", "blank"],
+)
+def test_braces_in_hostile_heads_are_read_in_time(unit: str) -> None:
+    text = unit * (200_000 // len(unit))
+    started = time.process_time()
+
+    assert sum(1 for _ in parse_declarations(text)) <= 20
+
+    assert time.process_time() - started < 2  # 0.6 on an idle machine; in square time 5 to 15
+
+
+def test_statements_without_space_have_own_bodies() -> None:
+    found = list(parse_declarations("\n".join(f"class A{number} {{a}}" for number in range(100))))
+
+    assert [(each.head, each.body) for each in found] == [(f"class A{number}", "a") for number in range(100)]
+
+
+def test_many_braces_before_body_are_no_declaration() -> None:
+    few, many = ("type A =" + " | { a: string }" * number + ";\n" for number in (3, 200))
+
+    for text in (few, many):
+        (first,) = parse_declarations(text)
+        assert (first.head, first.body) == (text.strip(" ;\n"), None)
+
+
+@pytest.mark.parametrize(
     ("declaration", "code", "complete"),
     [
         (

@@ -10,6 +10,10 @@ MAX_DEPTH = 4
 """Maximum nesting of namespaces that are searched."""
 CONTEXT_LENGTH = 200
 """Characters before and after the end of a line that decide if a statement ends there."""
+MAX_HEAD = 20_000
+"""Characters of a statement after which no brace opens its body."""
+MAX_TRIED_BRACES = 30
+"""Braces of a statement that are looked at: each costs time by the length of what is before it."""
 _TOKEN = re.compile(
     r"""/\*.*?(?:\*/|\Z)            # comment
       |//[^\n]*
@@ -79,6 +83,10 @@ class _StatementScanner:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._statement, self._tried_braces = -1, 0
+        """Start of a statement, and the number of its braces that could have opened its body."""
+        self._start, self._first = -1, 0
+        """A place, and that of the first character after it that is no space."""
 
     def iter_statements(self) -> Iterator[tuple[int, int | None, int, str | None]]:
         text = self._text
@@ -87,11 +95,7 @@ class _StatementScanner:
         comment: str | None = None
         for token in _TOKEN.finditer(text):
             mark = token[0][0]
-            if (
-                depth == 0
-                and token[0][:2] in ("/*", "//")
-                and not _NON_SPACE.search(text, start, token.start())
-            ):
+            if depth == 0 and token[0][:2] in ("/*", "//") and not self._has_text(start, token.start()):
                 comment = token[0] if token[0].startswith("/**") else comment
                 start = token.end()
             elif mark in _OPEN:
@@ -104,7 +108,7 @@ class _StatementScanner:
                     yield start, brace, token.end(), comment
                     start, brace, comment = token.end(), None, None
             elif depth == 0 and (mark == ";" or (mark == "\n" and self._is_complete(start, token.start()))):
-                if _NON_SPACE.search(text, start, token.start()):
+                if self._has_text(start, token.start()):
                     yield start, brace, token.end(), comment
                     comment = None
                 start, brace = token.end(), None
@@ -113,10 +117,23 @@ class _StatementScanner:
 
     def _opens_body(self, start: int, at: int) -> bool:
         """Return True if a brace opens the body of a declaration, not a value or a type in its head."""
+        if at - start >= MAX_HEAD:
+            return False
         head = self._text[start:at].rstrip()
-        if head.endswith(("|", "&", "<", ",", "(")) or len(head) >= 20_000 or _is_inside_type(head):
+        if head.endswith(("|", "&", "<", ",", "(")):
+            return False
+        self._tried_braces = self._tried_braces + 1 if start == self._statement else 1
+        self._statement = start
+        if self._tried_braces > MAX_TRIED_BRACES or _is_inside_type(head):
             return False
         return not head.endswith("=") or head.count("<") <= head.replace("=>", "").count(">")
+
+    def _has_text(self, start: int, end: int) -> bool:
+        """Return True if there is more than spaces; these are searched once for each start."""
+        if start != self._start:
+            found = _NON_SPACE.search(self._text, start)
+            self._start, self._first = start, found.start() if found else len(self._text)
+        return self._first < end
 
     def _ends_line(self, at: int) -> bool:
         rest = self._text[at : at + 200].lstrip(" \t")
