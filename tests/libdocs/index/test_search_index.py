@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -336,6 +337,21 @@ def test_too_slow_build_finishes_with_parts_so_far(tmp_path: Path) -> None:
     built = search_index.write_index(file, pages, ABOUT, max_seconds=0)
 
     assert built.chunks == 1
+    assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
+
+
+@pytest.mark.parametrize(
+    "text", ["# Guide\n\n```python\nsend(what)\n```\n", "# Guide\n"], ids=["copies", "nothing"]
+)
+def test_documents_that_add_nothing_are_read_within_the_time_limit(text: str, tmp_path: Path) -> None:
+    first = PackageDocument("a.md", GUIDE, "markdown", None)
+    others = [PackageDocument(f"docs{number}/a.md", text, "markdown", None) for number in range(60_000)]
+    file = tmp_path / "acme.sqlite"
+    started = time.monotonic()
+
+    search_index.write_index(file, [first, *others], ABOUT, max_seconds=0.5)
+
+    assert time.monotonic() - started < 2
     assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
 
 

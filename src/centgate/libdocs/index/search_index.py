@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from centgate.files import replace_file
@@ -56,6 +57,7 @@ IDEAL_LENGTH = 700
 """Characters of a chunk that explains something and leaves room for others."""
 ENOUGH = 30
 """Introductory chunks that make further lookups unnecessary."""
+T = TypeVar("T")
 _SPLITTERS: Mapping[DocumentKind, Callable[[PackageDocument], list[Chunk]]] = {
     "markdown": markdown.split_markdown,
     "rst": rst.split_rst,
@@ -118,7 +120,7 @@ def write_index(
     """
     deadline = time.monotonic() + max_seconds
     with replace_file(file) as part, closing(sqlite3.connect(part)) as database:
-        chunks = collect_chunks(list(documents), metadata, entries)
+        chunks = collect_chunks(list(documents), metadata, entries, deadline=deadline)
         return _write_index(database, chunks, metadata, deadline)
 
 
@@ -150,22 +152,35 @@ def read_metadata(file: Path) -> Mapping[str, str]:
 
 
 def collect_chunks(
-    documents: list[PackageDocument], metadata: Mapping[str, str], entries: Sequence[str] = ()
+    documents: list[PackageDocument],
+    metadata: Mapping[str, str],
+    entries: Sequence[str] = (),
+    *,
+    deadline: float = math.inf,
 ) -> Iterator[Chunk]:
-    """Yield the chunks of a library in the order of its documents, without repetitions."""
+    """Yield the chunks of a library in the order of its documents, without repetitions.
+
+    Ends at `deadline`, in seconds of the monotonic clock, also while no document or chunk adds anything.
+    """
     by_path = {document.path: document for document in documents}
     chunks = (
         chunk
-        for document in drop_variants(documents)
+        for document in _until(deadline, drop_variants(documents))
         for chunk in _SPLITTERS[document.kind](expand_includes(document, by_path))
     )
     public_chunks = use_public_names(chunks, collect_imports(documents))
     public_chunks = lower_internals(public_chunks, collect_exports(documents, entries))
     has_guides = sum(document.kind in ("markdown", "rst") for document in documents) >= MIN_GUIDE_PAGES
-    return islice(
-        drop_repeats(apply_boosts(chunk, metadata, has_guides=has_guides) for chunk in public_chunks),
-        MAX_CHUNKS,
-    )
+    boosted_chunks = (apply_boosts(chunk, metadata, has_guides=has_guides) for chunk in public_chunks)
+    return islice(drop_repeats(_until(deadline, boosted_chunks)), MAX_CHUNKS)
+
+
+def _until(deadline: float, items: Iterable[T]) -> Iterator[T]:
+    """Yield items, the last of which is the first after a time of the monotonic clock."""
+    for item in items:
+        yield item
+        if time.monotonic() > deadline:
+            return
 
 
 def _introduction(database: sqlite3.Connection) -> list[ChunkRow]:
@@ -215,8 +230,9 @@ def _write_index(
         with_code += chunk.code is not None
         _insert(database, total, chunk, metadata.get("name", ""))
         if time.monotonic() > deadline:
-            stored_metadata.setdefault("incomplete", "not all of it could be read within the time limit")
             break
+    if time.monotonic() > deadline:
+        stored_metadata.setdefault("incomplete", "not all of it could be read within the time limit")
     database.execute("create index name_key on name (key)")
     statistics = {
         "pieces": f"{total}",
