@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -140,6 +142,26 @@ async def test_versions_are_listed_only_if_latest_is_not_in_range(
     assert registry.requested_paths == ["/@quill/ink/latest"]
     await npm.fetch_newest_in("@quill/ink", "^2.0.0")
     assert registry.requested_paths[1:] == ["/@quill/ink/latest", "/@quill/ink"]
+
+
+async def test_lists_of_versions_are_read_a_few_at_a_time(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    size = MAX_METADATA_BYTES - 100_000
+    parts = [f"@quill/part{number}" for number in range(12)]
+    for part in parts:
+        registry.publish_javascript(part, "3.1.0", README)
+        registry.bodies[f"/{part}"] = b'{"versions": {}}' + b" " * size
+    npm = NpmRegistry(upstream, registry.url)
+    tracemalloc.start()
+
+    found = await asyncio.gather(*(npm.fetch_newest_in(part, "^2.0.0") for part in parts))
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found == [None] * 12
+    # each with its copy and what was read ahead; all at once are 144 MB without copies
+    assert used < 5 * MAX_METADATA_BYTES
 
 
 async def test_part_with_too_many_versions_is_left_out(registry: PackageRegistry, upstream: Upstream) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from centgate.libdocs.registry.npm_ranges import (
 from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
+    MAX_METADATA_BYTES,
     MAX_SUMMARY,
     Digest,
     decode_reply,
@@ -44,6 +46,8 @@ FILES_URL = "https://unpkg.com"
 ABBREVIATED_HEADERS = {"Accept": "application/vnd.npm.install-v1+json, application/json;q=0.8"}
 """Requests all versions without their documentation (docs/responses/package-metadata.md of the same
 repository)."""
+MAX_LISTINGS = 2
+"""Maximum number of lists of versions that are read for parts at the same time: some have ten megabytes."""
 MAX_PARTS = 20
 TYPES_SCOPE = "@types/"
 """Scope of the packages of types (github.com/DefinitelyTyped/DefinitelyTyped)."""
@@ -70,6 +74,7 @@ class NpmRegistry:
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self.upstream, self._base = upstream, address or BASE_URL
+        self._listings = asyncio.Semaphore(MAX_LISTINGS)
 
     async def fetch_latest(self, name: str) -> Package | None:
         """Return the release tagged as the latest; the newest stable one if that is a pre-release."""
@@ -138,7 +143,8 @@ class NpmRegistry:
         if latest is None or accepted is None or (key and is_in_range(key, accepted)):
             return latest
         try:
-            return await self._fetch_newest(name, lambda versions: find_newest_in(accepted, versions))
+            async with self._listings:
+                return await self._fetch_newest(name, lambda versions: find_newest_in(accepted, versions))
         except AnswerTooLong:
             return None
 
@@ -161,7 +167,12 @@ class NpmRegistry:
 
         A deprecated one is returned only without any other, as npm installs it.
         """
-        reply = await self.upstream.get(self._package_url(name), headers=ABBREVIATED_HEADERS, accept=(404,))
+        reply = await self.upstream.get(
+            self._package_url(name),
+            headers=ABBREVIATED_HEADERS,
+            accept=(404,),
+            max_bytes=MAX_METADATA_BYTES,
+        )
         if reply.status == 404:
             return None
         raw_releases = decode_reply(reply, _Versions).versions
