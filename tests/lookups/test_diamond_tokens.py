@@ -11,7 +11,7 @@ import pytest
 from eth_abi.abi import encode
 from eth_typing import Address
 from fake_upstreams import FakeUpstreams
-from lookups.chain_providers import CHAIN_ID, open_providers
+from lookups.chain_providers import CHAIN_ID, open_providers, read_whole_token
 from lookups.changing_node import ChangingNode, is_call_of
 from lookups.test_token_risk_on_chain import run_token_risk
 from lookups.test_trade_simulation import count_rounds
@@ -26,7 +26,7 @@ from centgate.devchain.exchanges import ETHEREUM, install_exchanges
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.lookups import token_on_chain
-from centgate.lookups.token_on_chain import OnchainToken, read_token
+from centgate.lookups.token_on_chain import OnchainToken
 from centgate.settings import Settings
 from centgate.solidity import load_contract
 
@@ -75,7 +75,7 @@ class Diamond:
         """Return what the chain tells of the token, and the warnings."""
         with serve_app(self.node.app, 0) as url:
             async with open_providers(self.settings, url) as (rpc, bytecode):
-                return await read_token(rpc, bytecode, CHAIN_ID, self.address), rpc.trace.warnings
+                return await read_whole_token(rpc, bytecode, self.address), rpc.trace.warnings
 
 
 def deploy(deployer: Deployer, name: str, *values: object) -> str:
@@ -192,7 +192,7 @@ async def test_facets_without_code_at_the_node_are_named(diamond: Diamond, upstr
     with serve_app(diamond.node.app, 0) as url:
         node = start_proxy(upstreams, "node", url, fail)
         async with open_providers(diamond.settings, node) as (rpc, bytecode):
-            found = await read_token(rpc, bytecode, CHAIN_ID, diamond.address)
+            found = await read_whole_token(rpc, bytecode, diamond.address)
 
     assert (found.powers, found.flags.proxy, found.flags.mintable) == ((), True, None)
     assert any("; not checked: 4 of 4 facets" in each for each in rpc.trace.warnings)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 import pytest
-from lookups.chain_providers import CHAIN_ID, open_providers
+from lookups.chain_providers import CHAIN_ID, open_providers, read_whole_token
 from lookups.chain_world import World
 from lookups.changing_node import ChangingNode, is_call_of
 from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_function
@@ -19,7 +19,7 @@ from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import ProviderFailure
 from centgate.lookups.accounts import read_owner
-from centgate.lookups.token_on_chain import OnchainToken, read_token
+from centgate.lookups.token_on_chain import OnchainToken
 from centgate.settings import Settings
 
 NOBODY = "0x" + "77" * 20
@@ -34,7 +34,7 @@ async def test_token_and_owners_are_read(chain_settings: Settings):
     claimed = deploy("Owners", "Safe", [NOBODY, token], 2).lower()
     with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, bytecode):
-            read = await read_token(rpc, bytecode, CHAIN_ID, token)
+            read = await read_whole_token(rpc, bytecode, token)
             owners = {
                 each: await read_owner(rpc, CHAIN_ID, each) for each in (timelock, governor, claimed, NOBODY)
             }
@@ -59,7 +59,7 @@ async def test_owner_function_without_address_leaves_owner_open(chain_settings: 
     node.lose_answers(lambda call, _answer: is_call_of(call, "owner()"))
     with serve_app(node.app, 0) as url:
         async with open_providers(chain_settings, url) as (rpc, bytecode):
-            read = await read_token(rpc, bytecode, CHAIN_ID, token)
+            read = await read_whole_token(rpc, bytecode, token)
 
     assert read.owner == Owner(None, "unknown")
 
@@ -112,7 +112,7 @@ async def test_code_of_beacon_proxy_is_found(world: World, chain_settings: Setti
     beacon, plain = world.proxies["beacon"], world.proxies["eip1967"]
 
     async with open_providers(chain_settings, world.chain.rpc_url) as (rpc, bytecode):
-        found = [await read_token(rpc, bytecode, CHAIN_ID, each.address) for each in (beacon, plain)]
+        found = [await read_whole_token(rpc, bytecode, each.address) for each in (beacon, plain)]
 
     assert [each.implementation for each in found] == [*beacon.implementations, *plain.implementations]
 
@@ -128,7 +128,7 @@ async def read_tokens(
     chain = EvmChain(CHAIN_ID, genesis)
     with serve_app(create_rpc_app(chain), 0) as url:
         async with open_providers(settings, url) as (rpc, bytecode):
-            return [await read_token(rpc, bytecode, CHAIN_ID, token) for token in tokens]
+            return [await read_whole_token(rpc, bytecode, token) for token in tokens]
 
 
 async def test_clone_is_proxy_only_if_its_target_delegates(chain_settings: Settings):

@@ -18,6 +18,7 @@ from lookups.token_world import WETH, TokenWorld, create_world
 from tampering_proxy import rpc_error, start_proxy
 
 from centgate.crypto.token.pools import PoolKey
+from centgate.crypto.token.security import TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_warnings import collect_warnings
 from centgate.devchain.http_server import serve_app, silence_libraries
@@ -163,7 +164,7 @@ async def test_facts_before_slow_trades_are_kept(tokens: ServedTokens, upstreams
     assert warnings == ["the chain was not read to the end within 3 s"]
 
 
-async def test_trades_do_not_wait_for_the_analysis_of_bytecode(tokens: ServedTokens):
+async def test_late_analysis_of_bytecode_takes_nothing_else(tokens: ServedTokens):
     settings = Settings(
         port=0,
         network=f"eip155:{CHAIN_ID}",
@@ -181,7 +182,9 @@ async def test_trades_do_not_wait_for_the_analysis_of_bytecode(tokens: ServedTok
 
     assert found.simulation is not None
     assert found.simulation.succeeded
-    assert found.bytecode_flags is None
+    assert found.bytecode_flags == TokenFlags()
+    assert found.identity is not None
+    assert (found.identity.symbol, found.owner and found.owner.kind) == ("HOST", "wallet")
 
 
 async def test_address_without_contract_is_named(tokens: ServedTokens):

@@ -55,6 +55,8 @@ class ChainEvidence:
     """True if the bytecode has roles, or a power that another account than the owner may use."""
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of one contract."""
+    runs_implementation: bool = False
+    """True if a proxy or a clone is known to run the code of the contract that it names."""
     bytecode_flags: TokenFlags | None = None
     bytecode_powers: tuple[ContractPower, ...] = ()
     liquidity: Liquidity | None = None
@@ -70,15 +72,18 @@ async def read_chain_evidence(
     *,
     list_pools: Callable[[], Awaitable[Sequence[str]]],
     max_wait: float,
+    on_implementation: Callable[[str], None] | None = None,
 ) -> ChainEvidence:
     """Return what the chain tells about a token within `max_wait` seconds.
 
-    `list_pools` waits for pools that an index knows, which are used if no exchange of the tables has one. A
-    node that fails or is slow leaves the rest unknown: nothing is raised.
+    `list_pools` waits for pools that an index knows, which are used if no exchange of the tables has one.
+    `on_implementation` is called once with the address (lower case) of the contract whose code a proxy or a
+    clone runs, as soon as it is known. A node that fails or is slow leaves the rest unknown: nothing is
+    raised.
     """
     if not rpc.is_configured or not rpc.supports_chain(chain_id):
         return ChainEvidence(missing_reason="chain_not_covered")
-    reading = _ChainReading(rpc, bytecode, chain_id, token, list_pools)
+    reading = _ChainReading(rpc, bytecode, chain_id, token, list_pools, on_implementation)
     try:
         async with asyncio.timeout(max_wait):
             await reading.read()
@@ -98,20 +103,32 @@ class _ChainReading:
     chain_id: int
     token: str
     list_pools: Callable[[], Awaitable[Sequence[str]]]
+    on_implementation: Callable[[str], None] | None
     evidence: ChainEvidence = field(default_factory=ChainEvidence)
 
     async def read(self) -> None:
         """Read the evidence in up to four rounds; no more of it if the token itself cannot be read."""
         async with open_task_group() as group:
             market = group.create_task(self._read_market())
-            shown = await attempt(read_token, self.rpc, self.bytecode, self.chain_id, self.token)
-            if isinstance(shown, NoData | ProviderFailure):
+            if reason := await self._read_token():
                 market.cancel()
-            else:
-                self._add_token(shown)
-        if isinstance(shown, NoData | ProviderFailure):
-            reason = "no_contract" if isinstance(shown, NoData) else "source_unavailable"
+        if reason:
             self.evidence = ChainEvidence(missing_reason=reason)
+
+    async def _read_token(self) -> OwnMissingReason | None:
+        """Add what the chain tells about the token itself; return the reason if that is nothing."""
+        is_first = True
+        try:
+            async for shown in read_token(self.rpc, self.bytecode, self.chain_id, self.token):
+                self._add_token(shown)
+                if is_first and shown.implementation and self.on_implementation:
+                    self.on_implementation(shown.implementation)
+                is_first = False
+        except NoData:
+            return "no_contract"
+        except ProviderFailure:
+            return "source_unavailable"
+        return None
 
     def _add_token(self, shown: OnchainToken) -> None:
         self._add(
@@ -119,6 +136,7 @@ class _ChainReading:
             owner=shown.owner,
             has_other_controllers=shown.has_other_controllers,
             is_pinned_clone=shown.is_pinned_clone,
+            runs_implementation=shown.runs_implementation,
             bytecode_flags=shown.flags,
             bytecode_powers=shown.powers,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
@@ -39,7 +39,7 @@ from centgate.crypto.token.powers import (
 )
 from centgate.crypto.token.security import TokenFlags
 from centgate.errors import NoData
-from centgate.fallback import attempt
+from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
 from centgate.providers.bytecode import BytecodeAnalyzer
@@ -57,15 +57,17 @@ class OnchainToken:
 
     identity: TokenIdentity
     owner: Owner
-    flags: TokenFlags
+    implementation: str | None
+    """Contract whose code a proxy, a clone or a delegated wallet runs, lower case; None if it is none of
+    these, or of another kind."""
+    flags: TokenFlags = field(default_factory=TokenFlags)
     powers: tuple[ContractPower, ...] = ()
     has_other_controllers: bool = False
     """True if the code has roles, or a power that another account than the owner may use."""
-    implementation: str | None = None
-    """Contract whose code a proxy, a clone or a delegated wallet runs, lower case; None if it is none of
-    these, or of another kind."""
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of `implementation`, which runs no other code."""
+    runs_implementation: bool = False
+    """True if what runs is known to be the code of `implementation` and not what this one passes calls to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +80,48 @@ class _TokenState:
     implementation: str | None
     is_clone: bool
     """True if the code itself names the implementation."""
+    named_slots: frozenset[str]
+    """Slots of the storage that name a contract as proxies' do."""
+    used_slot: str | None
+    """The one that names the implementation; None if none does."""
     facets: Mapping[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
     """Selectors that each facet of a diamond serves, by its address; without the diamond's own."""
 
 
-async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token: str) -> OnchainToken:
-    """Return what the chain tells about a token (lower case).
+async def read_token(
+    rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token: str
+) -> AsyncGenerator[OnchainToken]:
+    """Yield what the chain tells about a token (lower case) three times, each time more of it.
 
-    Raises NoData if there is no contract, and ProviderFailure if the first round fails. What fails later is
-    unknown: an owner of kind `unknown`, and flags without values.
+    First what the token says of itself, then its owner and the kind of its code, at last what its bytecode
+    can do. Raises NoData if there is no contract, and ProviderFailure if the first round fails. What fails
+    later is unknown: an owner of kind `unknown`, and flags without values.
     """
     state = await _read_state(rpc, chain_id, token)
     target = state.implementation
+    shown = OnchainToken(state.identity, Owner(state.owner, "unknown"), target)
+    yield shown
     owner, code, facet_codes = await asyncio.gather(
         read_owner(rpc, chain_id, state.owner),
         _read_running_code(rpc, chain_id, state),
         _read_facet_codes(rpc, chain_id, state.facets),
     )
+    is_passed_on = match_clone(code) is not None or delegation_target(code) is not None
     # a clone can be upgraded only if the code that it runs delegates in turn
-    is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or delegation_target(code))
+    is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or is_passed_on)
     is_proxy = target is not None and not is_pinned
+    # without diamondCut, a diamond may have a function of another name that replaces code
+    is_cuttable = any(function_selector(DIAMOND_CUT) in served for served in state.facets.values())
+    shown = replace(
+        shown,
+        owner=owner,
+        flags=TokenFlags(proxy=False if is_pinned else is_proxy or is_cuttable or None),
+        is_pinned_clone=is_pinned,
+        runs_implementation=bool(target and code)
+        and not (is_passed_on or state.facets)
+        and len(state.named_slots) <= 1,
+    )
+    yield shown
     # a proxy's own functions are called before those of the code behind it
     has_own_functions = is_proxy and not (state.is_clone or delegation_target(state.code))
     codes = (code, state.code if has_own_functions else b"")
@@ -105,35 +129,25 @@ async def read_token(rpc: Rpc, bytecode: BytecodeAnalyzer, chain_id: int, token:
     facets = await _analyze_facets(bytecode, facet_codes)
     if state.facets:
         rpc.trace.add_warning(_describe_diamond(state.facets, facets))
-    return _infer_token(state, owner, analyses, facets, is_proxy=is_proxy, is_pinned=is_pinned)
+    yield _add_analyses(shown, state, analyses, facets, is_proxy=is_proxy)
 
 
-def _infer_token(
+def _add_analyses(
+    shown: OnchainToken,
     state: _TokenState,
-    owner: Owner,
     own: Sequence[CodeAnalysis],
     facets: Mapping[str, CodeAnalysis],
     *,
     is_proxy: bool,
-    is_pinned: bool,
 ) -> OnchainToken:
-    """Return what the code tells that runs: the token's own or its implementation's, and that of facets."""
+    """Return a token with what the code can do: its own or its implementation's, and that of facets."""
     analyses, homes = [*own], [*[None] * len(own), *facets]
     if state.facets:
         served = (restrict_functions(facets[each], state.facets[each]) for each in facets)
         analyses = share_storage([*own, *served])
-    # without diamondCut, a diamond may have a function of another name that replaces code
-    is_cuttable = any(function_selector(DIAMOND_CUT) in served for served in state.facets.values())
-    proxy = False if is_pinned else is_proxy or is_cuttable or None
-    found = OnchainToken(
-        state.identity,
-        owner,
-        TokenFlags(proxy=proxy),
-        implementation=state.implementation,
-        is_pinned_clone=is_pinned,
-    )
     if not analyses:
-        return found
+        return shown
+    owner = shown.owner
     if state.owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
         owner = Owner(None, "unknown")  # it names one, and the answer is no address
     powers = tuple(
@@ -143,10 +157,11 @@ def _infer_token(
     )
     main = next((analysis for analysis in analyses if analysis.functions), analyses[0])
     flags = infer_flags(main, is_proxy=is_proxy or bool(state.facets), powers=powers)
+    is_kind_known = shown.is_pinned_clone or bool(state.facets)
     return replace(
-        found,
+        shown,
         owner=owner,
-        flags=replace(flags, proxy=proxy) if is_pinned or state.facets else flags,
+        flags=replace(flags, proxy=shown.flags.proxy) if is_kind_known else flags,
         powers=powers,
         has_other_controllers=any(has_other_controllers(analysis, powers) for analysis in analyses),
     )
@@ -221,32 +236,46 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     owner = choose_owner(map(parse_owner, owners))
     clone = match_clone(code)
     target = clone[0] if clone else delegation_target(code)
-    target = target or await _find_implementation(rpc, chain_id, code, pointers)
+    slot = None if target else _choose_slot(code, pointers)
     facets = parse_facets(loupe)
     # code without DELEGATECALL runs no facets, whatever it lists
     if facets and not has_delegatecall(code):
         facets = {}
     facets.pop(token, None)
-    return _TokenState(identity, code, owner, target, is_clone=clone is not None, facets=facets)
+    return _TokenState(
+        identity,
+        code,
+        owner,
+        target or await _read_pointer(rpc, chain_id, slot, pointers),
+        is_clone=clone is not None,
+        named_slots=frozenset(each for each, pointer in pointers.items() if pointer),
+        used_slot=slot,
+        facets=facets,
+    )
 
 
-async def _find_implementation(
-    rpc: Rpc, chain_id: int, code: bytes, pointers: Mapping[str, str | None]
-) -> str | None:
-    """Return the contract whose code a proxy runs; `pointers` are the addresses in its slots.
+def _choose_slot(code: bytes, pointers: Mapping[str, str | None]) -> str | None:
+    """Return the slot that names the code a proxy runs, or its beacon; None if it is no proxy.
 
-    A beacon is asked, which takes a further round.
+    `pointers` are the addresses in the slots.
     """
+    named = [slot for slot, pointer in pointers.items() if pointer]
     # the pointers first: to tell opcodes from data, the whole code has to be read
-    if not any(pointers.values()) or not has_delegatecall(code):
+    if not named or not has_delegatecall(code):
         return None
-    direct = (target for slot, target in pointers.items() if slot != BEACON_SLOT)
-    if target := next(filter(None, direct), None):
-        return target
-    beacon = pointers.get(BEACON_SLOT)
-    call = [ContractCall(beacon, function_selector(IMPLEMENTATION_CALL))] if beacon else []
-    answers = await attempt(rpc.call_contracts, chain_id, call) if call else []
-    return parse_address_word(answers[0]) if isinstance(answers, list) and answers else None
+    return next((slot for slot in named if slot != BEACON_SLOT), BEACON_SLOT)
+
+
+async def _read_pointer(
+    rpc: Rpc, chain_id: int, slot: str | None, pointers: Mapping[str, str | None]
+) -> str | None:
+    """Return the contract that a slot names; a beacon is asked, which takes a further round."""
+    pointer = pointers[slot] if slot else None
+    if pointer is None or slot != BEACON_SLOT:
+        return pointer
+    call = ContractCall(pointer, function_selector(IMPLEMENTATION_CALL))
+    answers = found_or_none(await attempt(rpc.call_contracts, chain_id, [call]))
+    return parse_address_word(answers[0]) if answers else None
 
 
 async def _read_running_code(rpc: Rpc, chain_id: int, state: _TokenState) -> bytes:
