@@ -203,7 +203,8 @@ def test_address_is_read_in_lower_case(service: AnyService):
         (
             token_risk,
             "goplus:primary rpc:fallback honeypotis:secondary dexscreener:enrichment "
-            "geckoterminal:enrichment bytecode:enrichment",
+            "geckoterminal:enrichment bytecode:enrichment etherscan:enrichment sourcify:enrichment "
+            "blockscout:enrichment",
         ),
         (pool_snapshot, "dexscreener:primary geckoterminal:fallback rpc:fallback"),
         (

@@ -188,8 +188,9 @@ def test_honest_token_is_low_without_degradation(client: httpx.Client, upstreams
 
     assert (data["tokenAddress"], data["riskLevel"]) == (TOKEN, "low")
     assert envelope["warnings"] == []
-    assert provider_statuses(envelope) == dict.fromkeys(NAMES, "ok") | dict.fromkeys(
-        ("geckoterminal", "rpc", "bytecode"), "skipped"
+    unused = ("geckoterminal", "rpc", "bytecode", "sourcify", "blockscout")
+    assert provider_statuses(envelope) == (
+        dict.fromkeys(NAMES, "ok") | dict.fromkeys(unused, "skipped") | {"etherscan": "unconfigured"}
     )
     assert flag_severities(envelope) == {}
     assert data["honeypot"]["isHoneypot"] is False

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from centgate.crypto.contract.contracts import SourceRegistry
 from centgate.crypto.token.citations import Citation
 from centgate.crypto.token.security import TokenSource
 from centgate.crypto.token.token_rule import RULES_VERSION
@@ -16,7 +17,7 @@ from centgate.schema import Data
 class Evidence(Data):
     """A value that one source gave."""
 
-    source: TokenSource
+    source: Literal[TokenSource, SourceRegistry]
     field: str = Field(description="The source's own name for the fact.")
     value: str | None = Field(
         description="Its value as the source gave it, as text; null when it gave none. Untrusted text."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from centgate.crypto.token.evidence.contract import ImplementationSource
 from centgate.crypto.token.evidence.simulations import MissingReason
 from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
@@ -13,6 +14,7 @@ from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt
 from centgate.lookups.chain_evidence import ChainEvidence
+from centgate.lookups.contract_sources import SourceRegistries
 from centgate.lookups.exchange_pairs import ExchangeListing
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
@@ -33,6 +35,8 @@ class TokenSources:
     simulation: SimulationOutcome
     listing: ExchangeListing
     chain: ChainEvidence
+    implementation: ImplementationSource | None = None
+    """Published source of the code behind a proxy or a clone; None if the chain shows none."""
 
     @property
     def flags(self) -> TokenFlags | None:
@@ -93,6 +97,8 @@ class TokenSources:
             owner=self.chain.owner,
             has_other_controllers=self.chain.has_other_controllers,
             is_pinned_clone=self.chain.is_pinned_clone,
+            # a contract whose code may not be what runs proves nothing
+            implementation=self.implementation if self.chain.runs_implementation else None,
             locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
             supply=(identity.supply if identity else None) or (flags.supply if flags else None),
@@ -115,6 +121,17 @@ class TokenSources:
         shown_usd = self.chain.usd_by_pool.get(listed.top_pair or "")
         is_refuted = shown_usd is not None and shown_usd < MIN_CONFIRMED_SHARE * (listed.top_usd or 0)
         return listed if is_refuted else None
+
+
+async def read_implementation_source(registries: SourceRegistries, address: str) -> ImplementationSource:
+    """Return what the source registries of a chain know about the contract behind a proxy (lower case)."""
+    records = await registries.fetch_records(address)
+    return ImplementationSource(
+        address,
+        records,
+        unread=tuple(registries.list_unread(records)),
+        verified=registries.is_verified(records),
+    )
 
 
 async def analyse_contract(

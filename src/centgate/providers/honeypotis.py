@@ -104,6 +104,7 @@ def _parse_simulation(chain_id: int, body: dict[str, Any], raw: Mapping[str, str
         summarised=isinstance(body.get("summary"), dict),
         open_source=_parse_open_source(raw),
         all_open_source=_parse_all_open_source(raw),
+        root_open_source=_parse_bool(raw.get("contractCode.rootOpenSource")),
         proxy=_parse_bool(raw.get("contractCode.isProxy")),
         pair_address=_pair_address(raw),
         pair_created_at=from_chain_seconds(raw.get("pair.createdAtTimestamp"), chain_id),

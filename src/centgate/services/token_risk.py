@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -15,19 +16,29 @@ from centgate.answers.token_liquidity import LiquidityHandData, LiquidityLockDat
 from centgate.answers.token_risk import TokenIdentityData, TokenOwnership, TokenRisk, build_token_risk
 from centgate.answers.token_trades import HolderSalesData, HoneypotCheck, Tax, TaxReading, TokenTaxes
 from centgate.chains import NAMED_CHAIN_RULE, Address, NamedChainRequest
+from centgate.crypto.token.evidence.contract import ImplementationSource
 from centgate.crypto.token.token_rule import RULES_VERSION
 from centgate.errors import Issue
 from centgate.fallback import open_task_group
 from centgate.lookups.chain_evidence import read_chain_evidence
+from centgate.lookups.contract_sources import SourceRegistries
 from centgate.lookups.exchange_pairs import await_pools, list_pairs
-from centgate.lookups.token_sources import TokenSources, analyse_contract, simulate_trade
+from centgate.lookups.token_sources import (
+    TokenSources,
+    analyse_contract,
+    read_implementation_source,
+    simulate_trade,
+)
 from centgate.provider import Enrichment, Fallback, Primary, Secondary
+from centgate.providers.blockscout import Blockscout
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.dexscreener import DexScreener
+from centgate.providers.etherscan import Etherscan
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.providers.goplus import GoPlus
 from centgate.providers.honeypotis import HoneypotIs
 from centgate.providers.rpc import Rpc
+from centgate.providers.sourcify import Sourcify
 from centgate.schema import hide_rule, restrict_field
 from centgate.service import service
 
@@ -236,24 +247,45 @@ async def token_risk(
     dexscreener: Enrichment[DexScreener],
     geckoterminal: Enrichment[GeckoTerminal],
     bytecode: Enrichment[BytecodeAnalyzer],
+    etherscan: Enrichment[Etherscan],
+    sourcify: Enrichment[Sourcify],
+    blockscout: Enrichment[Blockscout],
 ) -> TokenRisk:
     """Rate the honeypot, tax and ownership risk of an EVM token.
 
     Combines token-security flags, simulated buys and sells, what the chain itself shows, and the liquidity on
     exchanges into one risk level with its reasons. Every reason names its source and value. Taxes are in
-    percent; if several sources give a tax, the highest one counts.
+    percent; if several sources give a tax, the highest one counts. Where the chain shows a proxy or a clone,
+    source registries are asked if the source of the code that it runs is published.
     """
     chain_id, token = request.target_chain_id, request.token_address
+    registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
+    source_tasks: list[asyncio.Task[ImplementationSource]] = []
     async with open_task_group() as group:
         analysis = group.create_task(analyse_contract(goplus, chain_id, token))
         simulation = group.create_task(simulate_trade(honeypotis, chain_id, token))
         listing = group.create_task(list_pairs(dexscreener, geckoterminal, chain_id, token))
         max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
         pools = partial(await_pools, listing)
+
+        def start_source_lookup(address: str) -> None:
+            source_tasks.append(group.create_task(read_implementation_source(registries, address)))
+
         chain = group.create_task(
-            read_chain_evidence(rpc, bytecode, chain_id, token, list_pools=pools, max_wait=max_wait)
+            read_chain_evidence(
+                rpc,
+                bytecode,
+                chain_id,
+                token,
+                list_pools=pools,
+                max_wait=max_wait,
+                on_implementation=start_source_lookup,
+            )
         )
-    sources = TokenSources(analysis.result(), simulation.result(), listing.result(), chain.result())
+    implementation = source_tasks[0].result() if source_tasks else None
+    sources = TokenSources(
+        analysis.result(), simulation.result(), listing.result(), chain.result(), implementation
+    )
     if missing := sources.find_missing(goplus, rpc, token):
         raise missing
     evidence = sources.build_evidence(chain_id)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from centgate.crypto.token.evidence.contract import KEY_FLAGS
+from centgate.crypto.contract.contracts import MatchLevel, SourceRecord
+from centgate.crypto.token.evidence.contract import KEY_FLAGS, ImplementationSource
 from centgate.crypto.token.security import (
     GOPLUS_FIELDS,
     Holder,
@@ -107,6 +108,16 @@ def set_holder_sales(**sales: Any) -> TokenEvidence:
     return change_simulation(holder_sales=HolderSales(**sales))
 
 
+def build_implementation(match: MatchLevel) -> ImplementationSource:
+    """Return the only registry's record of the contract behind a proxy."""
+    return ImplementationSource(
+        THIRD, (SourceRecord("sourcify", match),), unread=(), verified=match == "exact"
+    )
+
+
+OPEN_CODE, CLOSED_CODE = build_implementation("exact"), build_implementation("none")
+UNREAD_CODE = ImplementationSource(THIRD, (), unread=("Sourcify (no answer)",), verified=None)
+"""Records of source registries about the contract behind a proxy."""
 OWN = Simulation(succeeded=True, honeypot=False, buy_tax=0, sell_tax=0, transfer_tax=0, pair_empty=False)
 """Our own simulation of a successful sale."""
 BYTECODE = TokenFlags(
@@ -168,6 +179,7 @@ RULE_CASES: list[tuple[TokenEvidence, str, str]] = [
     (change_flags(open_source=False), "closed_source", "high"),
     (change_simulation(open_source=False), "closed_source", "high"),
     (simulate_flags("closed_source"), "closed_source", "high"),
+    (replace(FACTS, implementation=CLOSED_CODE), "closed_source", "high"),
     (change_flags(proxy=True), "upgradeable", "medium"),
     (change_simulation(proxy=True), "upgradeable", "medium"),
     (change_flags(external_call=True), "external_call", "medium"),

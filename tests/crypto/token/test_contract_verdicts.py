@@ -9,10 +9,14 @@ import pytest
 from crypto.token.evidence_cases import (
     BURN,
     BYTECODE,
+    CLOSED_CODE,
     FACTS,
+    OPEN_CODE,
     OTHER,
     OWN,
     OWNER,
+    THIRD,
+    UNREAD_CODE,
     build_holder,
     change_flags,
     change_simulation,
@@ -308,3 +312,70 @@ def test_closed_code_that_may_be_a_clones_target_is_named(seen: Any):
     read = replace(facts, bytecode_flags=replace(BYTECODE, proxy=False))
     assert read.contract.is_source_verified is True
     assert not any("clone" in each for each in evaluate_token(read).warnings)
+
+
+@pytest.mark.parametrize(
+    ("analysed", "simulated", "verdict"), [(False, True, "not published"), (True, False, "not published")]
+)
+def test_sources_that_disagree_about_source_are_named(*, analysed: bool, simulated: bool, verdict: str):
+    facts = change_simulation(change_flags(open_source=analysed), open_source=simulated)
+
+    words = {True: "published", False: "not published"}
+    assert (
+        f"sources disagree: GoPlus Security says that its source is {words[analysed]}, honeypot.is says that "
+        f"its source is {words[simulated]}; it counts as {verdict}"
+    ) in evaluate_token(facts).warnings
+
+
+@pytest.mark.parametrize("is_open", [True, False, None])
+def test_sources_that_agree_about_source_are_not_named(*, is_open: bool | None):
+    agreed = change_simulation(change_flags(open_source=is_open), open_source=is_open)
+    silent = change_simulation(change_flags(open_source=is_open), open_source=None)
+
+    for facts in (agreed, silent):
+        assert not any("that its source is" in each for each in evaluate_token(facts).warnings)
+
+
+def test_registries_decide_about_code_behind_proxy():
+    proxy = change_simulation(change_flags(proxy=True), proxy=True, open_source=False, root_open_source=True)
+    opened, unread = (replace(proxy, implementation=each) for each in (OPEN_CODE, UNREAD_CODE))
+    closed = change_simulation(replace(proxy, implementation=CLOSED_CODE), open_source=True)
+
+    assert [each.contract.is_source_verified for each in (opened, unread, closed)] == [True, False, False]
+    assert ["closed_source" in list_flags(each) for each in (opened, unread, closed)] == [False, True, True]
+    for facts in (opened, closed):
+        (warning,) = [each for each in evaluate_token(facts).warnings if "by Sourcify" in each]
+        assert THIRD in warning
+        assert "honeypot.is says" in warning
+
+
+@pytest.mark.parametrize("own", ["analysis", "simulation"])
+def test_published_code_behind_proxy_does_not_open_its_own(own: str):
+    proxy = replace(change_flags(proxy=True), implementation=OPEN_CODE)
+    if own == "analysis":
+        proxy = change_flags(proxy, open_source=False)
+    else:
+        proxy = change_simulation(proxy, open_source=False, root_open_source=False)
+
+    assert proxy.contract.is_source_verified is False
+    assert replace(proxy, is_pinned_clone=True).contract.is_source_verified is True
+
+
+def test_own_source_that_no_source_tells_is_named():
+    proxy = replace(FACTS, analysis=None, simulation=None, implementation=OPEN_CODE)
+
+    assert proxy.contract.is_source_verified is True
+    warning = "the source of the proxy's own code was not checked"
+    assert warning in evaluate_token(proxy).warnings
+    assert warning not in evaluate_token(replace(proxy, is_pinned_clone=True)).warnings
+
+
+def test_registry_that_was_not_read_is_named():
+    proxy = change_simulation(change_flags(proxy=True), all_open_source=True)
+    proxy = replace(proxy, implementation=UNREAD_CODE)
+
+    assert proxy.contract.is_source_verified is True, "by honeypot.is, as without registries"
+    assert (
+        f"the source of the code behind the proxy, {THIRD}, was not checked by Sourcify (no answer)"
+        in evaluate_token(proxy).warnings
+    )

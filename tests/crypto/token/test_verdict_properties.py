@@ -7,7 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from crypto.token.evidence_cases import BURN, LEVELS, NOW, OTHER, OWNER, change_flags, change_simulation
+from crypto.token.evidence_cases import (
+    BURN,
+    CLOSED_CODE,
+    LEVELS,
+    NOW,
+    OPEN_CODE,
+    OTHER,
+    OWNER,
+    UNREAD_CODE,
+    change_flags,
+    change_simulation,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +85,8 @@ SIMULATIONS = st.builds(
         lambda names: tuple(SimulationFlag(name, None, None) for name in names)
     ),
     open_source=UNSURE,
+    all_open_source=UNSURE,
+    root_open_source=UNSURE,
     proxy=UNSURE,
     liquidity_usd=USD,
     pair_empty=UNSURE,
@@ -129,6 +142,7 @@ ALL_FACTS = st.builds(
     owner=st.none() | OWNERS,
     has_other_controllers=st.booleans(),
     is_pinned_clone=st.booleans(),
+    implementation=st.sampled_from([None, OPEN_CODE, CLOSED_CODE, UNREAD_CODE]),
     supply=st.sampled_from([None, 10.0, 1e6]),
     analysis=st.none() | ANALYSES,
     simulation=st.none() | SIMULATIONS,
@@ -281,6 +295,24 @@ def test_lost_source_never_lowers_level_silently(facts: TokenEvidence, lost: str
     assert rank_level(without) >= rank_level(facts) or all(
         check in warnings for check in list_subjects(SOURCES[lost])
     )
+
+
+@pytest.mark.extended
+@often
+@given(ALL_FACTS, st.sampled_from([None, OPEN_CODE, UNREAD_CODE]))
+def test_closed_code_behind_proxy_never_lowers_level(facts: TokenEvidence, other: Any):
+    closed = replace(facts, implementation=CLOSED_CODE)
+
+    assert rank_level(closed) >= rank_level(replace(facts, implementation=other))
+
+
+@often
+@given(ALL_FACTS)
+def test_lost_registry_never_lowers_level_silently(facts: TokenEvidence):
+    without = replace(facts, implementation=UNREAD_CODE)
+
+    assert rank_level(without) == rank_level(replace(facts, implementation=None))
+    assert any("Sourcify (no answer)" in each for each in evaluate_token(without).warnings)
 
 
 @pytest.mark.extended

@@ -71,7 +71,9 @@ export abstract class Services {
    *
    * Combines token-security flags, simulated buys and sells, what the chain itself shows, and the
    * liquidity on exchanges into one risk level with its reasons. Every reason names its source and
-   * value. Taxes are in percent; if several sources give a tax, the highest one counts.
+   * value. Taxes are in percent; if several sources give a tax, the highest one counts. Where the chain
+   * shows a proxy or a clone, source registries are asked if the source of the code that it runs is
+   * published.
    *
    * Bounds:
    * - One token per request.

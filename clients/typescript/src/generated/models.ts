@@ -25,7 +25,7 @@ export interface TokenRiskData {
 
 /** A value that one source gave. */
 export interface Evidence {
-  source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | (string & {});
+  source: "goplus" | "honeypotis" | "onchain" | "dexscreener" | "geckoterminal" | "etherscan" | "sourcify" | "blockscout" | (string & {});
   /** The source's own name for the fact. */
   field: string;
   /** Its value as the source gave it, as text; null when it gave none. Untrusted text. */

@@ -7,7 +7,7 @@ import type { Slug } from "./methods.js";
 export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
   "token-risk": {
     "name": "token_risk",
-    "description": "Rate the honeypot, tax and ownership risk of an EVM token. Combines token-security flags, simulated buys and sells, what the chain itself shows, and the liquidity on exchanges into one risk level with its reasons. Every reason names its source and value. Taxes are in percent; if several sources give a tax, the highest one counts. Needs `chain` or `chainId`. Costs $0.01 unless the API sets another price.",
+    "description": "Rate the honeypot, tax and ownership risk of an EVM token. Combines token-security flags, simulated buys and sells, what the chain itself shows, and the liquidity on exchanges into one risk level with its reasons. Every reason names its source and value. Taxes are in percent; if several sources give a tax, the highest one counts. Where the chain shows a proxy or a clone, source registries are asked if the source of the code that it runs is published. Needs `chain` or `chainId`. Costs $0.01 unless the API sets another price.",
     "inputSchema": {
       "type": "object",
       "properties": {

@@ -36,7 +36,19 @@ class TokenRiskData(AnswerData):
 class Evidence(AnswerData):
     """A value that one source gave."""
 
-    source: Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"] | str
+    source: (
+        Literal[
+            "goplus",
+            "honeypotis",
+            "onchain",
+            "dexscreener",
+            "geckoterminal",
+            "etherscan",
+            "sourcify",
+            "blockscout",
+        ]
+        | str
+    )
     field: str
     """The source's own name for the fact."""
     value: str | None

@@ -10,6 +10,12 @@ from typing import Any, Literal, cast
 from centgate.coercion import as_address, as_clean_name
 
 SourceRegistry = Literal["etherscan", "sourcify", "blockscout"]
+REGISTRY_LABELS: Mapping[SourceRegistry, str] = {
+    "etherscan": "Etherscan",
+    "sourcify": "Sourcify",
+    "blockscout": "Blockscout",
+}
+"""Names of the registries in messages."""
 ContractSource = Literal["etherscan", "sourcify", "blockscout", "rpc"]
 MatchLevel = Literal["exact", "bytecode", "unspecified", "similar", "none"]
 ProxyKind = Literal[

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from centgate.crypto.contract.contracts import SourceRegistry
 from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
 from centgate.crypto.token.powers import POWER_FLAGS
 from centgate.crypto.token.security import BYTECODE_FLAGS, GOPLUS_FIELDS, Holder, Simulation, TokenSource
@@ -25,7 +26,7 @@ FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIEL
 class Citation:
     """A value cited from a source: the source's own field name, and the value as text."""
 
-    source: TokenSource
+    source: TokenSource | SourceRegistry
     field: str
     value: str | None
 
@@ -47,6 +48,8 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
     match source, field:
         case "liquidity" | "pairs", _:
             return _cite_liquidity(evidence, field)
+        case "registries", _:
+            return _cite_implementation(evidence)
         case "goplus", "holders":
             return [Citation("goplus", field, _format_largest(evidence.flags.holders or ()))]
         case "goplus", "lp_holders":
@@ -72,6 +75,15 @@ def _cite_facets(evidence: TokenEvidence, field: str) -> Iterator[Citation]:
             caller = power.caller or "unknown"
             value = f"{power.signature} of facet {power.facet}, caller: {caller}"
             yield Citation("onchain", f"{field}.inferred", value)
+
+
+def _cite_implementation(evidence: TokenEvidence) -> list[Citation]:
+    """Return what registries tell of the code behind a proxy or a clone, and its address on the chain."""
+    source = evidence.implementation
+    if source is None or not source.records:
+        return []
+    matches = (Citation(record.registry, "matchLevel", record.match) for record in source.records)
+    return [*matches, Citation("onchain", "implementation", source.address)]
 
 
 _SIMULATION_FIELDS = {

@@ -62,6 +62,7 @@ CONTRACT_RULES: tuple[TokenRule, ...] = (
             "honeypotis:contractCode.rootOpenSource",
             "honeypotis:contractCode.openSource",
             "honeypotis:summary.flags",
+            "registries:implementation",
         ),
     ),
     TokenRule(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from centgate.crypto.contract.contracts import REGISTRY_LABELS
 from centgate.crypto.token.citations import FIELD_BY_SOURCE_NAME, cite_field, list_evidence_fields
 from centgate.crypto.token.evidence.contract import ContractEvidence
 from centgate.crypto.token.evidence.market import MarketEvidence
@@ -181,9 +182,19 @@ def _warn_unlisted_liquidity(shares: LiquidityShares) -> Iterator[str]:
 
 def _warn_unread_source(contract: ContractEvidence) -> Iterator[str]:
     """Yield that the code behind a proxy or a clone was not checked."""
-    if contract.runs_other_code and contract.is_source_verified is None:
-        kind = "clone" if contract.is_pinned_clone else "proxy"
+    kind = "clone" if contract.is_pinned_clone else "proxy"
+    source = contract.implementation
+    if source is not None and source.unread and contract.is_implementation_open is None:
+        without = " and ".join(REGISTRY_LABELS[record.registry] for record in source.records)
+        found = f" ({without} found none)" if without else ""
+        yield (
+            f"the source of the code behind the {kind}, {source.address}, was not checked by "
+            f"{', '.join(source.unread)}{found}"
+        )
+    elif contract.runs_other_code and contract.is_source_verified is None:
         yield f"the source of the code behind the {kind} was not checked"
+    if contract.is_implementation_open and contract.is_own_source_open is None:
+        yield "the source of the proxy's own code was not checked"
     if contract.may_run_other_code and contract.simulation.all_open_source is False:
         yield (
             f"{SOURCE_LABELS['honeypotis']} finds code without a published source among the contracts it "

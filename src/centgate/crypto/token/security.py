@@ -235,6 +235,8 @@ class Simulation:
     code behind it. Contracts that a token without a proxy calls are not considered."""
     all_open_source: bool | None = None
     """The same of every contract that a token calls, which decides if another source shows a proxy."""
+    root_open_source: bool | None = None
+    """The same of the token's own code alone."""
     proxy: bool | None = None
     pair_address: str | None = None
     """Lower case."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from centgate.crypto.contract.contracts import REGISTRY_LABELS
+from centgate.crypto.token.evidence.contract import ContractEvidence
 from centgate.crypto.token.evidence.ownership import OwnershipEvidence
 from centgate.crypto.token.evidence.trade import TradeEvidence
 from centgate.crypto.token.powers import POWER_FLAGS
@@ -35,6 +37,7 @@ def warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     if evidence.analysis is not None:
         yield from _warn_other_bytecode(evidence, evidence.analysis)
         yield from _warn_other_owner(evidence.ownership, evidence.analysis.owner_address)
+    yield from _warn_other_source(evidence.contract)
     yield from _warn_untested_tax(evidence.flags)
     yield from _warn_other_pairs(evidence)
     yield from _warn_deeper_pairs(evidence)
@@ -120,6 +123,29 @@ def _warn_other_bytecode(evidence: TokenEvidence, analysis: TokenFlags) -> Itera
     if others:
         names = ", ".join(others)
         yield f"sources disagree: the bytecode shows the opposite of what {label} says for {names}"
+
+
+def _warn_other_source(contract: ContractEvidence) -> Iterator[str]:
+    """Yield that sources disagree on whether the source code is published."""
+    answers = {
+        f"{SOURCE_LABELS['goplus']} says that its source": contract.flags.open_source,
+        f"{SOURCE_LABELS['honeypotis']} says that its source": contract.simulated_open_source,
+    }
+    if source := contract.implementation:
+        names = ", ".join(
+            REGISTRY_LABELS[record.registry]
+            for record in source.records
+            if record.is_verified or not source.verified
+        )
+        answers[f"by {names} that of the code behind it, {source.address},"] = source.verified
+    clauses = [
+        f"{clause} is {'published' if is_open else 'not published'}"
+        for clause, is_open in answers.items()
+        if is_open is not None
+    ]
+    if len({is_open for is_open in answers.values() if is_open is not None}) > 1:
+        verdict = "not published" if contract.is_closed_source else "published"
+        yield f"sources disagree: {', '.join(clauses)}; it counts as {verdict}"
 
 
 def _warn_other_owner(ownership: OwnershipEvidence, listed: str | None) -> Iterator[str]:

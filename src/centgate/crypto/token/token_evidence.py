@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from centgate.crypto.contract.owners import Owner
-from centgate.crypto.token.evidence.contract import ContractEvidence
+from centgate.crypto.token.evidence.contract import ContractEvidence, ImplementationSource
 from centgate.crypto.token.evidence.holders import HolderEvidence
 from centgate.crypto.token.evidence.lp_holders import LpHolderEvidence
 from centgate.crypto.token.evidence.market import MarketEvidence
@@ -58,6 +58,9 @@ class TokenEvidence:
     """True if the bytecode has roles, or a power that another account than the owner may use."""
     is_pinned_clone: bool = False
     """True if the chain shows a clone that always runs the code of one contract."""
+    implementation: ImplementationSource | None = None
+    """Published source of the code that runs; None if the chain shows no proxy or clone, or it is not certain
+    whose code runs."""
     own_simulation: Simulation | None = None
     """Our own, on the chain's pools."""
     no_own_simulation_reason: OwnMissingReason | None = None
@@ -88,6 +91,7 @@ class TokenEvidence:
             bytecode_flags=self.bytecode_flags,
             simulation=self.simulations.service_result,
             is_pinned_clone=self.is_pinned_clone,
+            implementation=self.implementation,
         )
 
     @cached_property

@@ -9,7 +9,7 @@ from typing import Literal
 
 from centgate.crypto.token.token_evidence import TokenEvidence
 
-RULES_VERSION = "2026-11-30"
+RULES_VERSION = "2026-12-01"
 """Changes with every rule change. A date."""
 
 FlagSeverity = Literal["info", "low", "medium", "high", "critical"]
@@ -55,8 +55,8 @@ class TokenRule:
 
     The message is a sentence, in which `{amount}` is the amount of the condition, an `AmountRange`. The
     evidence fields are `<source>:<field>` (`goplus:is_mintable`, `honeypotis:simulationResult.sellTax`,
-    `onchain:simulation.isHoneypot`, `liquidity:...`), the decisive one first; a flag that the bytecode tells
-    is cited from there as well. The subject is worded to complete "not checked: ...".
+    `onchain:simulation.isHoneypot`, `liquidity:...`, `registries:...`), the decisive one first; a flag that
+    the bytecode tells is cited from there as well. The subject is worded to complete "not checked: ...".
     """
 
     id: str

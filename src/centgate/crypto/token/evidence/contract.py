@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from centgate.crypto.contract.contracts import SourceRecord
 from centgate.crypto.token.security import BYTECODE_FLAGS, Simulation, TokenFlags
 
 KEY_FLAGS = (
@@ -18,6 +19,19 @@ MIN_BYTECODE_FLAGS = 4
 """Number of a bytecode's flags with a value from which it counts as read."""
 
 
+@dataclass(frozen=True, slots=True)
+class ImplementationSource:
+    """Records of source registries about the contract whose code a proxy or a clone runs."""
+
+    address: str
+    """Lower case."""
+    records: tuple[SourceRecord, ...]
+    unread: tuple[str, ...]
+    """Names of the chain's registries that gave no record, with the reason."""
+    verified: bool | None
+    """True if one has source that matches its code; False only if every registry of the chain has none."""
+
+
 @dataclass(frozen=True)
 class ContractEvidence:
     """Evidence about the code of a token: as the analysis, the bytecode and the simulation service see it."""
@@ -29,6 +43,8 @@ class ContractEvidence:
     """The simulation service's result; all None if there was none."""
     is_pinned_clone: bool
     """True if the chain shows a clone that always runs the code of one contract."""
+    implementation: ImplementationSource | None = None
+    """None if the chain shows no proxy or clone, or it is not certain whose code runs."""
 
     @cached_property
     def is_analysed(self) -> bool:
@@ -81,31 +97,53 @@ class ContractEvidence:
 
     @cached_property
     def is_closed_source(self) -> bool:
-        """True if any source reports that the source code is not published."""
-        return (
-            self.flags.open_source is False
-            or self._simulated_open_source is False
-            or self.simulation.has_any_flag("closed_source")
-        )
+        """True if the source of code that runs is not published.
+
+        Registries decide about the code behind a proxy or a clone; about all other code any source that
+        reports it closed.
+        """
+        if self.is_implementation_open is None:
+            return self.flags.open_source is False or self.simulated_open_source is False
+        return not self.is_implementation_open or self.is_own_source_open is False
 
     @cached_property
     def is_source_verified(self) -> bool | None:
-        """True if the source code is published; False if any source reports it closed; None if unknown.
+        """True if the source code is published; False if it counts as closed; None if unknown.
 
         The contract analysis sees a proxy's own source alone: then the source behind it has to be known.
         """
         if self.is_closed_source:
             return False
+        if self.is_implementation_open:
+            return True
         if self.runs_other_code:
-            return self._simulated_open_source
+            return self.simulated_open_source
         if self.may_run_other_code:
             return None
-        return True if self.flags.open_source or self._simulated_open_source else None
+        return True if self.flags.open_source or self.simulated_open_source else None
+
+    @property
+    def is_implementation_open(self) -> bool | None:
+        """True if registries have the source of the code behind a proxy or a clone; None if unknown."""
+        return self.implementation.verified if self.implementation else None
 
     @cached_property
-    def _simulated_open_source(self) -> bool | None:
+    def is_own_source_open(self) -> bool | None:
+        """True if the source of a proxy itself is published, by all who tell; None if none does.
+
+        Also True for a clone, which has no code of its own.
+        """
+        if self.is_pinned_clone:
+            return True
+        answers = (self.flags.open_source, self.simulation.root_open_source)
+        return False if False in answers else True if True in answers else None
+
+    @cached_property
+    def simulated_open_source(self) -> bool | None:
         """State of the code that runs, by the simulation service, which may not see a proxy as one."""
         result = self.simulation
+        if result.has_any_flag("closed_source"):
+            return False
         if result.open_source is False or result.proxy or not self.runs_other_code:
             return result.open_source
         return result.all_open_source
