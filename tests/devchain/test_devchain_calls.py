@@ -1,5 +1,6 @@
 """`eth_call` as on real nodes: without a recipient, with overrides, and with access lists."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -169,6 +170,44 @@ def test_gas_cap_is_fifty_million(rpc: Rpc):
     (default,) = split_words(rpc("eth_call", {"to": EMPTY}, "latest", remaining)["result"])
 
     assert most == default == 50_000_000 - 21_000 - 2
+
+
+def test_endless_loop_runs_out_of_gas(rpc: Rpc):
+    start = time.monotonic()
+
+    error = rpc("eth_call", {"to": EMPTY}, "latest", {EMPTY: {"code": LOOP}})["error"]
+
+    assert (error["code"], "out of gas" in error["message"].lower()) == (-32000, True)
+    assert time.monotonic() - start < 5, "all of its gas takes longer"
+
+
+def test_endless_loop_leaves_gas_to_its_caller(rpc: Rpc):
+    # calls the loop with a million gas, and returns what is left
+    caller = f"0x6000600060006000600073{EMPTY[2:]}620f4240f1505a60005260206000f3"
+    overrides = {EMPTY: {"code": LOOP}, WALLET: {"code": caller}}
+
+    (left,) = split_words(rpc("eth_call", {"to": WALLET, "gas": "0x1e8480"}, "latest", overrides)["result"])
+
+    assert 900_000 < left < 1_000_000
+
+
+def test_call_ends_at_its_time(rpc: Rpc, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("centgate.devchain.call_limits.CALL_SECONDS", 0.02)
+    # calls itself without end
+    recursion = "0x5b60006000600060006000305af150600056"
+
+    error = rpc("eth_call", {"to": EMPTY}, "latest", {EMPTY: {"code": recursion}})["error"]
+
+    assert error == {"code": -32000, "message": "execution aborted (timeout = 0.02s)"}
+
+
+def test_long_transaction_is_mined_in_full(rpc: Rpc):
+    # counts down from 6,000
+    call = {"to": EMPTY, "gas": hex(10**6)}
+    override = {EMPTY: {"code": "0x6117705b600190038060035700"}}
+
+    assert "error" in rpc("eth_call", call, "latest", override)
+    assert 150_000 < int(rpc("eth_estimateGas", call, "latest", override)["result"], 16) < 500_000
 
 
 def test_call_ends_at_its_gas(rpc: Rpc):

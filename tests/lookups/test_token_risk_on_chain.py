@@ -7,10 +7,12 @@ import json
 import threading
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from eth_utils.address import to_canonical_address
 from fake_upstreams import FakeUpstreams
 from lookups.test_trade_simulation import count_rounds
 from lookups.token_cases import CASES
@@ -91,6 +93,7 @@ async def run_request(settings: Settings, request: TokenRiskRequest) -> dict[str
     [
         pytest.param("tax on both", "high", "sell_tax_high", marks=pytest.mark.extended),
         ("revert on sale", "critical", "honeypot"),
+        ("sale never ends", "critical", "honeypot"),
         pytest.param("pause between trades", "medium", "trading_cooldown", marks=pytest.mark.extended),
     ],
 )
@@ -105,6 +108,26 @@ async def test_node_alone_gives_a_level(tokens: ServedTokens, case: str, level: 
     assert data["honeypot"]["holderSales"][0]["tested"] > 0
     assert any(each.startswith("not checked by GoPlus Security: ") for each in data["warnings"])
     assert any("honeypot.is" in each for each in data["warnings"])
+
+
+async def test_token_that_never_tells_its_decimals_is_traded(tokens: ServedTokens):
+    data = await run_token_risk(tokens.url, tokens.token("name, decimals and supply never end"))
+
+    assert (data["token"]["symbol"], data["token"]["name"], data["token"]["decimals"]) == ("HOST", None, None)
+    assert (data["honeypot"]["isHoneypot"], data["honeypot"]["simulatedBy"]) == (False, ["onchain"])
+    assert data["liquidity"]["totalUsd"] is None
+    assert any("liquidity" in each for each in data["warnings"] if each.startswith("not checked, as no"))
+
+
+async def test_token_whose_code_never_ends_has_an_answer(tokens: ServedTokens):
+    token = tokens.add(replace(CASE_BY_NAME["plain"], name="endless"))[0].lower()
+    loop = bytes.fromhex("5b600056")
+    tokens.owner.chain.change_state(lambda state: state.set_code(to_canonical_address(token), loop))
+
+    data = await run_token_risk(tokens.url, token)
+
+    assert (data["riskLevel"], data["honeypot"]["canSell"]) == ("high", False)
+    assert data["honeypot"]["isHoneypot"] is None, "nobody can buy it either"
 
 
 @pytest.mark.extended

@@ -92,6 +92,8 @@ CASES: tuple[TokenCase, ...] = (
     ),
     _build_trap("blocked by the purchase", "BlockedOnPurchase", explanation="blocks", transfer_tax=None),
     _build_trap("gas bomb", "GasBomb", explanation="gas"),
+    _build_trap("sale never ends", "EndlessSale", explanation="gas"),
+    _build_sellable("name, decimals and supply never end", "EndlessReads"),
     _build_trap("only the owner sells", "OwnerOnlySale"),
     _build_trap("only listed sellers", "ListedSellers"),
     # these allow only simulations that do not look like a wallet's transaction

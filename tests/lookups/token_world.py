@@ -69,10 +69,11 @@ class TokenWorld:
 
     def deploy(self, kind: str) -> str:
         """Deploy a token of a kind; the operator gets the supply."""
-        if kind == "Proxy":
+        if kind in ("Proxy", "EndlessReads"):
             implementation = self._deploy_plain("Plain")
             set_up = encode_call("initialize(uint256)", SUPPLY)
-            proxy = load_contract(TOKENS, "HostileToken", "ChangeableProxy")
+            name = "ChangeableProxy" if kind == "Proxy" else kind
+            proxy = load_contract(TOKENS, "HostileToken", name)
             return self.owner.deploy(proxy, implementation, set_up)
         return self._deploy_plain(kind)
 

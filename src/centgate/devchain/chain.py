@@ -38,6 +38,7 @@ from eth_typing import Address, BlockNumber
 from eth_utils.address import to_canonical_address
 from eth_utils.exceptions import ValidationError
 
+from centgate.devchain.call_limits import CallClock, CallTimeout, LimitedComputation
 from centgate.devchain.overrides import (
     AccountOverride,
     BlockOverride,
@@ -134,9 +135,10 @@ class EvmChain:
     def run_call(self, call: EvmCall, block_tag: BlockTag = "latest") -> bytes:
         """Run a call without keeping its changes. `latest` runs in the next block, at the current time.
 
-        Raises `CallReverted` if the contract reverts, `TransactionRejected` for any other failure.
+        Raises `CallReverted` if the contract reverts, `TransactionRejected` for any other failure, such as
+        code that does not end.
         """
-        return _require_output(self._execute(call, block_tag))
+        return _require_output(self._execute(call, block_tag, CallClock()))
 
     def estimate_gas(self, call: EvmCall, block_tag: BlockTag = "latest") -> int:
         """Estimate the gas that a call needs."""
@@ -151,10 +153,10 @@ class EvmChain:
 
     def create_access_list(self, call: EvmCall, block_tag: BlockTag = "latest") -> AccessList:
         """Return what a call touches. A call that fails has a list too, with its error."""
-        state = self._prepare_state(call, block_tag)
+        state = self._prepare_state(call, block_tag, CallClock())
         computation = _apply(state, call, self.chain_id)
         slots = _find_accessed_slots(state, computation)
-        listed = _apply(self._prepare_state(call, block_tag), call, self.chain_id, slots)
+        listed = _apply(self._prepare_state(call, block_tag, CallClock()), call, self.chain_id, slots)
         error = listed.error if listed.is_error else None
         return AccessList(slots, call.gas - listed.get_gas_remaining(), error and _error_message(error))
 
@@ -193,13 +195,15 @@ class EvmChain:
         self._chain.persist_block(block)
         self.blocks.append(block)
 
-    def _execute(self, call: EvmCall, block_tag: BlockTag) -> ComputationAPI:
-        return _apply(self._prepare_state(call, block_tag), call, self.chain_id)
+    def _execute(self, call: EvmCall, block_tag: BlockTag, clock: CallClock | None = None) -> ComputationAPI:
+        return _apply(self._prepare_state(call, block_tag, clock), call, self.chain_id)
 
-    def _prepare_state(self, call: EvmCall, block_tag: BlockTag) -> StateAPI:
-        """Return a state of its own for a call, with the call's overrides."""
+    def _prepare_state(self, call: EvmCall, block_tag: BlockTag, clock: CallClock | None) -> StateAPI:
+        """Return a state of its own for a call, with the call's overrides; limited by a clock."""
         state = self._vm_at(block_tag, call.block_override, is_free=not call.gas_price).state
         apply_account_overrides(state, call.overrides)
+        assert isinstance(state, _DevState)
+        state.call_clock = clock
         return state
 
     def _runs_out_of_gas(self, call: EvmCall, gas: int, block_tag: BlockTag) -> bool:
@@ -248,6 +252,10 @@ class EvmChain:
 
 class _DevState(PragueState):
     """State that notes which accounts and slots a transaction touches, also in parts that are reverted."""
+
+    computation_class = LimitedComputation
+    call_clock: CallClock | None = None
+    """Limit of a call; None for what is mined, and for an estimate of its gas."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.touched: dict[Address, set[int]] = {}
@@ -342,6 +350,8 @@ def _apply(
     )
     try:
         return state.apply_transaction(_with_sender(call.sender, transaction))
+    except CallTimeout as late:
+        raise TransactionRejected(str(late)) from late
     except (ValidationError, VMError) as error:  # VMError: a constructor longer than EIP-3860 allows
         raise TransactionRejected(str(error)) from error
 

@@ -18,14 +18,14 @@ from centgate.crypto.token.evidence.simulations import OwnMissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.lockers import LOCKERS
-from centgate.crypto.token.pools import PoolKey, PoolState
+from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.powers import ContractPower
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags
 from centgate.crypto.token.token_liquidity import Liquidity, sum_chain_liquidity
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.lookups import erc20
-from centgate.lookups.chain_pools import find_pools
+from centgate.lookups.chain_pools import confirm_facts, list_token_pools, read_listed_pools
 from centgate.lookups.token_on_chain import OnchainToken, read_token
 from centgate.lookups.trade_pools import identify_pools
 from centgate.lookups.trade_simulation import NodeState, read_node_state, simulate_on_chain
@@ -143,34 +143,51 @@ class _ChainReading:
 
     async def _read_market(self) -> None:
         """Add the token's pools, what they hold, and simulated trades."""
-        states, node_state = await asyncio.gather(
-            attempt(find_pools, self.rpc, self.chain_id, self.token),
-            attempt(read_node_state, self.rpc, self.chain_id),
+        pools, node_state = await asyncio.gather(
+            attempt(self._find_pools), attempt(read_node_state, self.rpc, self.chain_id)
         )
-        if isinstance(states, ProviderFailure):
-            self._add(missing_reason="source_unavailable")
-            return
-        pools = await self._choose_pools(states)
-        if not pools:
-            self._add(missing_reason="no_pair")
+        if isinstance(pools, NoData | ProviderFailure):
+            self._add(missing_reason="no_pair" if isinstance(pools, NoData) else "source_unavailable")
             return
         self._add(pools=tuple(pools))
         # a node that failed before the pools were known may have recovered
         await self._read_trades(found_or_none(node_state))
 
-    async def _choose_pools(self, states: list[PoolState] | NoData) -> Sequence[PoolKey]:
-        """Return the pools that the chain shows, and add what they hold; else those that an index lists."""
+    async def _find_pools(self) -> Sequence[PoolKey]:
+        """Return the pools that the chain shows, and add what they hold; else those that an index lists.
+
+        Trades are simulated also in pools of a token that does not tell its decimals, without which it has no
+        price. Raises NoData without a pool, and ProviderFailure.
+        """
+        listed = await attempt(list_token_pools, self.rpc, self.chain_id, self.token)
+        if isinstance(listed, NoData):
+            return await self._identify_pools(await self.list_pools(), listed)
+        if isinstance(listed, ProviderFailure):
+            raise listed
+        facts = await attempt(confirm_facts, self.rpc, self.chain_id, self.token, listed.answers)
+        if isinstance(facts, NoData | ProviderFailure):
+            contracts = [pool.key.address for pool in listed.pools if pool.key.pool_id is None]
+            return await self._identify_pools(contracts, facts)
+        states = await attempt(read_listed_pools, self.rpc, self.chain_id, self.token, listed.pools, facts)
         if isinstance(states, NoData):
-            listed = await attempt(
-                identify_pools, self.rpc, self.chain_id, self.token, await self.list_pools()
-            )
-            return found_or_none(listed) or []
+            return await self._identify_pools(await self.list_pools(), states)
+        if isinstance(states, ProviderFailure):
+            raise states
         depths = {state.key.address: state.liquidity_usd for state in states if state.key.pool_id is None}
         self._add(
             liquidity=sum_chain_liquidity(states),
             usd_by_pool={address: usd for address, usd in depths.items() if usd is not None},
         )
         return [state.key for state in states]
+
+    async def _identify_pools(
+        self, addresses: Sequence[str], missing: NoData | ProviderFailure
+    ) -> Sequence[PoolKey]:
+        """Return those addresses that are pools of the token; raise what is missing if there is none."""
+        found = found_or_none(await attempt(identify_pools, self.rpc, self.chain_id, self.token, addresses))
+        if not found:
+            raise missing
+        return found
 
     async def _read_trades(self, node_state: NodeState | None) -> None:
         """Add simulated trades and the locked shares of the first pool."""

@@ -9,6 +9,7 @@ hooks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
@@ -44,11 +45,26 @@ Pools of other kinds may have a function of that name with another meaning.
 """
 
 
+@dataclass(frozen=True, slots=True)
+class PoolList:
+    """Pools of a token, in no order, and the answers about its facts that came with them."""
+
+    pools: Sequence[FoundPool]
+    answers: Sequence[bytes | None]
+
+
 async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     """Return the token's (lower case) pools, deepest first; those of unknown depth, as in v4, last.
 
     Raises NoData if there is none, or if the token has no decimals, and ProviderFailure.
     """
+    listed = await list_token_pools(rpc, chain_id, token)
+    facts = await confirm_facts(rpc, chain_id, token, listed.answers)
+    return await read_listed_pools(rpc, chain_id, token, listed.pools, facts)
+
+
+async def list_token_pools(rpc: Rpc, chain_id: int, token: str) -> PoolList:
+    """Return the pools of a token (lower case). Raises NoData if there is none, and ProviderFailure."""
     candidates = list_candidates(chain_id, token)
     facts_calls = _facts_calls(chain_id, token)
     results = await rpc.call_contracts(chain_id, [*facts_calls, *(each.call for each in candidates)])
@@ -71,7 +87,13 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
         raise rpc.invalid_response("did not tell which pools the token has")
     if not pools:
         raise NoData(f"the chain's exchanges have no pool of {token} against a token with a known price")
-    facts = await _confirm_facts(rpc, chain_id, token, results[: len(facts_calls)])
+    return PoolList(pools, results[: len(facts_calls)])
+
+
+async def read_listed_pools(
+    rpc: Rpc, chain_id: int, token: str, pools: Sequence[FoundPool], facts: TokenFacts
+) -> list[PoolState]:
+    """Return the state of pools, deepest first. Raises NoData if all are empty, and ProviderFailure."""
     chosen = await choose_pools(rpc, chain_id, pools, facts.native_usd)
     states = await read_states(rpc, chain_id, chosen, facts)
     if not states:
@@ -95,7 +117,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
         raise NoData(
             f"the contract at {address} names the factory of {pool.exchange.name}, which has no such pool"
         )
-    facts = await _confirm_facts(rpc, chain_id, pool.token, answers)
+    facts = await confirm_facts(rpc, chain_id, pool.token, answers)
     states = await read_states(rpc, chain_id, [pool], facts)
     if not states:
         raise NoData(f"the pool at {address} holds nothing")
@@ -144,7 +166,7 @@ def _facts_calls(chain_id: int, token: str) -> list[ContractCall]:
     return [decimals_call(token), symbol_call(token), *native_price_calls(chain_id)]
 
 
-async def _confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[bytes | None]) -> TokenFacts:
+async def confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[bytes | None]) -> TokenFacts:
     """Return the facts of a token with pools.
 
     Raises NoData if the token itself has no usable decimals, and ProviderFailure if the node does not tell.

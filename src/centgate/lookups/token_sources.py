@@ -71,7 +71,7 @@ class TokenSources:
             return goplus.invalid_response("has only begun to analyse this token; retry in a minute")
         simulation = self.chain.simulation
         is_tried = simulation is not None and simulation.explanation != NO_FEATURES
-        if is_tried and self.chain.liquidity is not None:
+        if is_tried and (self.chain.liquidity is not None or self.chain.pools):
             return None  # the chain shows a pool in which it cannot be traded, as while it is paused
         return _no_evidence(token, self.simulation, *self.listing.missing)
 

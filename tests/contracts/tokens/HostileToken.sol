@@ -68,7 +68,8 @@ contract HostileToken {
         FrozenAllowance,
         NoTransfers,
         TransfersTaken,
-        KeepsPart
+        KeepsPart,
+        EndlessSale
     }
 
     string public constant name = "Hostile";
@@ -241,6 +242,7 @@ contract HostileToken {
             IPair(pair).sync();
         }
         if (kind == Kind.GasBomb) _burnGas();
+        while (kind == Kind.EndlessSale) {}
         if (kind == Kind.SwapBack && !isSwapping) _swapBack();
     }
 
@@ -336,5 +338,22 @@ contract ChangeableProxy {
         assembly {
             sstore(SLOT, implementation)
         }
+    }
+}
+
+/// Token whose functions about itself never end.
+contract EndlessReads is ChangeableProxy {
+    constructor(address implementation, bytes memory setUp) ChangeableProxy(implementation, setUp) {}
+
+    function name() external pure {
+        while (true) {}
+    }
+
+    function decimals() external pure {
+        while (true) {}
+    }
+
+    function totalSupply() external pure {
+        while (true) {}
     }
 }
