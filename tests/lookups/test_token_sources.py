@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from lookups.chain_providers import CHAIN_ID, open_providers
 
-from centgate.crypto.token.security import Simulation
+from centgate.crypto.token.security import Holder, Simulation, TokenFlags, TokenLock
 from centgate.crypto.token.token_liquidity import Liquidity
 from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_BOUGHT
+from centgate.devchain.chain import EvmChain, GenesisAccount
+from centgate.devchain.http_server import serve_app
+from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_evidence import ChainEvidence
 from centgate.lookups.exchange_pairs import ExchangeListing
-from centgate.lookups.token_sources import TokenSources
+from centgate.lookups.token_sources import TokenSources, find_wallets_called_locked
+from centgate.settings import Settings
 
 TOKEN = "0x" + "1" * 40
 UNUSED: Any = None
@@ -27,3 +32,31 @@ def test_pools_are_enough_once_trades_were_tried(explanation: str, *, is_answere
     sources = TokenSources(NoData("no such token"), failure, ExchangeListing(), chain)
 
     assert sources.find_missing(UNUSED, UNUSED, TOKEN) is (None if is_answered else failure)
+
+
+async def test_holders_called_locked_are_looked_up(chain_settings: Settings):
+    wallet, delegated, locker, dated, burned, owner = (f"0x{digit * 40}" for digit in "abcd0e")
+    accounts = {
+        delegated: GenesisAccount(code=bytes.fromhex("ef0100" + locker[2:])),
+        locker: GenesisAccount(code=b"\0"),
+    }
+    rows = (
+        *(Holder(each, None, contract=True, locked=True, percent=10) for each in (wallet, delegated, locker)),
+        Holder(dated, None, contract=None, locked=True, percent=10, locks=(TokenLock(10, None),)),
+        Holder(burned, None, contract=None, locked=True, percent=10),
+        Holder(owner, None, contract=None, locked=False, percent=10),
+    )
+
+    async def analyse() -> TokenFlags:
+        return TokenFlags(lp_holders=rows)
+
+    with serve_app(create_rpc_app(EvmChain(CHAIN_ID, accounts)), 0) as url:
+        async with open_providers(chain_settings, url) as (rpc, _):
+            found = await find_wallets_called_locked(rpc, CHAIN_ID, analyse())
+
+    assert found == {wallet, delegated}
+    sources = TokenSources(TokenFlags(lp_holders=rows), None, ExchangeListing(), ChainEvidence(), None, found)
+    shares = sources.build_evidence(CHAIN_ID).lp_holders.shares
+    assert shares is not None
+    assert {hand.address for hand in shares.hands} == {wallet, delegated, owner}
+    assert (shares.refuted_percent, shares.locked_percent) == (20, 30)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from centgate.chains import well_known_chain
+from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.token.evidence.contract import ImplementationSource
 from centgate.crypto.token.evidence.simulations import MissingReason
+from centgate.crypto.token.liquidity_shares import is_lock_refuted
+from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pool_liquidity, sum_simulated_liquidity
 from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
-from centgate.fallback import attempt
+from centgate.fallback import attempt, found_or_none
 from centgate.lookups.chain_evidence import ChainEvidence
 from centgate.lookups.contract_sources import SourceRegistries
 from centgate.lookups.exchange_pairs import ExchangeListing
@@ -37,12 +42,16 @@ class TokenSources:
     chain: ChainEvidence
     implementation: ImplementationSource | None = None
     """Published source of the code behind a proxy or a clone; None if the chain shows none."""
+    wallets: frozenset[str] = frozenset()
+    """Holders of liquidity (lower case) that the chain shows to be wallets."""
 
     @property
     def flags(self) -> TokenFlags | None:
         """The contract analysis; None if it failed or has only begun."""
         analysis = self.analysis if isinstance(self.analysis, TokenFlags) else None
-        return None if analysis is None or self._is_pending else analysis
+        if analysis is None or self._is_pending:
+            return None
+        return _mark_wallets(analysis, self.wallets) if self.wallets else analysis
 
     @property
     def _is_pending(self) -> bool:
@@ -121,6 +130,37 @@ class TokenSources:
         shown_usd = self.chain.usd_by_pool.get(listed.top_pair or "")
         is_refuted = shown_usd is not None and shown_usd < MIN_CONFIRMED_SHARE * (listed.top_usd or 0)
         return listed if is_refuted else None
+
+
+async def find_wallets_called_locked(
+    rpc: Rpc, chain_id: int, awaited: Awaitable[TokenFlags | NoData | ProviderFailure]
+) -> frozenset[str]:
+    """Return wallets among the holders of liquidity that the awaited analysis calls locked without a lock.
+
+    Those that it calls wallets itself are left out. Empty if the node does not tell.
+    """
+    analysis = await awaited
+    rows = (analysis.lp_holders or ()) if isinstance(analysis, TokenFlags) else ()
+    lockers = LOCKERS.get(well_known_chain(chain_id), {})
+    in_doubt = [
+        row.address
+        for row in rows
+        if row.contract is not False
+        and is_lock_refuted(replace(row, contract=False), lockers.get(row.address))
+    ]
+    if not in_doubt or not rpc.is_configured or not rpc.supports_chain(chain_id):
+        return frozenset()
+    codes = found_or_none(await attempt(rpc.contract_codes, chain_id, in_doubt)) or ()
+    return frozenset(
+        address for address, code in zip(in_doubt, codes, strict=False) if not code or delegation_target(code)
+    )
+
+
+def _mark_wallets(analysis: TokenFlags, wallets: frozenset[str]) -> TokenFlags:
+    """Return the analysis with what the chain tells of holders of liquidity: these are no contracts."""
+    rows = analysis.lp_holders or ()
+    marked = tuple(replace(row, contract=False) if row.address in wallets else row for row in rows)
+    return replace(analysis, lp_holders=marked)
 
 
 async def read_implementation_source(registries: SourceRegistries, address: str) -> ImplementationSource:

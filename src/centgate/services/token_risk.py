@@ -26,6 +26,7 @@ from centgate.lookups.exchange_pairs import await_pools, list_pairs
 from centgate.lookups.token_sources import (
     TokenSources,
     analyse_contract,
+    find_wallets_called_locked,
     read_implementation_source,
     simulate_trade,
 )
@@ -263,6 +264,7 @@ async def token_risk(
     source_tasks: list[asyncio.Task[ImplementationSource]] = []
     async with open_task_group() as group:
         analysis = group.create_task(analyse_contract(goplus, chain_id, token))
+        wallets = group.create_task(find_wallets_called_locked(rpc, chain_id, analysis))
         simulation = group.create_task(simulate_trade(honeypotis, chain_id, token))
         listing = group.create_task(list_pairs(dexscreener, geckoterminal, chain_id, token))
         max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
@@ -284,7 +286,12 @@ async def token_risk(
         )
     implementation = source_tasks[0].result() if source_tasks else None
     sources = TokenSources(
-        analysis.result(), simulation.result(), listing.result(), chain.result(), implementation
+        analysis.result(),
+        simulation.result(),
+        listing.result(),
+        chain.result(),
+        implementation,
+        wallets.result(),
     )
     if missing := sources.find_missing(goplus, rpc, token):
         raise missing

@@ -149,6 +149,36 @@ def test_known_locker_counts_if_source_is_silent():
     assert (found.locked_percent, found.unlocked_percent) == (50, 40)
 
 
+def test_wallet_called_locked_is_not():
+    facts = change_flags(lp_holders=(build_holder(95, locked=True),))
+
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (0, 95)
+    assert list_flags(facts)["liquidity_in_one_wallet"] == "high"
+    (warning,) = [each for each in evaluate_token(facts).warnings if "cannot lock" in each]
+    assert warning == (
+        "GoPlus Security calls 95 % of the liquidity locked that is in wallets, which cannot lock it: it "
+        "counts as unlocked"
+    )
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        build_holder(95, contract=True, locked=True),
+        build_holder(95, contract=None, locked=True),
+        build_holder(95, locked=True, locks=(TokenLock(95, NOW + timedelta(days=99)),)),
+        replace(build_holder(95, locked=True), address=BURN),
+        replace(build_holder(95, locked=True), address=next(iter(LOCKERS[1]))),
+    ],
+    ids=str,
+)
+def test_lock_of_what_may_be_a_contract_counts(holder: Holder):
+    facts = replace(change_flags(lp_holders=(holder,)), chain_id=1)
+
+    assert (facts.lp_holders.locked_percent, facts.lp_holders.unlocked_percent) == (95, 0)
+    assert not any("cannot lock" in each for each in evaluate_token(facts).warnings)
+
+
 @pytest.mark.parametrize(
     "holders",
     [

@@ -51,6 +51,8 @@ class LiquidityShares:
     """False if only lockers and burn addresses were looked for."""
     doubtful_percent: float = 0
     """Percent in locks whose end cannot be read: neither locked nor free."""
+    refuted_percent: float = 0
+    """Percent that a source calls locked though it is in wallets: it is free."""
 
     @cached_property
     def locked_percent(self) -> float:
@@ -111,7 +113,7 @@ def split_liquidity(
     """Return who holds the liquidity; None if no share is readable.
 
     A lock that has ended is no lock, and where locks are listed, what they do not cover is free. A verified
-    locker's shares are locked even if the source does not say.
+    locker's shares are locked even if the source does not say, a wallet's without a listed lock are not.
     """
     rows = [row for row in holders or () if row.percent is not None]
     if not rows:
@@ -122,7 +124,16 @@ def split_liquidity(
         tuple(part for part in parts if isinstance(part, LiquidityLock)),
         tuple(sorted(hands, key=lambda hand: -hand.percent)),
         doubtful_percent=_sum_capped(part.percent for part in parts if isinstance(part, _DoubtfulShare)),
+        refuted_percent=_sum_capped(
+            row.percent or 0 for row in rows if is_lock_refuted(row, lockers.get(row.address))
+        ),
     )
+
+
+def is_lock_refuted(holder: Holder, locker: Locker | None) -> bool:
+    """True if a wallet is called locked and no lock is listed: only code can keep its holding there."""
+    is_claimed = holder.locked is True and not holder.locks
+    return is_claimed and holder.contract is False and locker is None and not is_burn_address(holder.address)
 
 
 def free_percent(holder: Holder, now: datetime) -> float | None:
@@ -153,7 +164,7 @@ def _split_holder(
         yield LiquidityLock(address, None, percent, None, burned=True)
         return
     is_known_locker = locker is not None and locker.is_verified and holder.locked is None
-    if not (holder.locked or is_known_locker):
+    if not (holder.locked or is_known_locker) or is_lock_refuted(holder, locker):
         yield LiquidityHand(address, percent, holder.contract)
         return
     name = locker.name if locker else holder.tag

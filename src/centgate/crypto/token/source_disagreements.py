@@ -41,6 +41,11 @@ def warn_disagreements(evidence: TokenEvidence) -> Iterator[str]:
     yield from _warn_untested_tax(evidence.flags)
     yield from _warn_other_pairs(evidence)
     yield from _warn_deeper_pairs(evidence)
+    if (shares := evidence.lp_holders.shares) and shares.refuted_percent:
+        yield (
+            f"{SOURCE_LABELS['goplus']} calls {shares.refuted_percent:.4g} % of the liquidity locked that is "
+            "in wallets, which cannot lock it: it counts as unlocked"
+        )
 
 
 # trade
