@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 from fake_upstreams import FakeUpstreams, Fault, RecordedRequest
-from lookups.proxycode import BEACON_SLOT, IMPLEMENTATION_SLOT, beacon_proxy, minimal_proxy, slot_proxy
+from lookups.proxycode import (
+    BEACON_SLOT,
+    IMPLEMENTATION_SLOT,
+    beacon_proxy,
+    decoy_proxy,
+    minimal_proxy,
+    slot_proxy,
+)
 from lookups.test_trade_simulation import count_rounds
 from pydantic import SecretStr
 from services.test_token_risk import HONEST
-from tampering_proxy import start_proxy
+from tampering_proxy import rpc_error, start_proxy
 
 from centgate.devchain.chain import EvmChain, GenesisAccount
 from centgate.devchain.exchanges import install_exchanges
@@ -24,8 +31,8 @@ from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings
 
 CHAIN_ID = 8453
-LOGIC, OTHER, PROXY, CLONE, BEACON, BEACON_PROXY, NESTED, AMBIGUOUS = (
-    f"0x{digit * 40}" for digit in "abcdef12"
+LOGIC, OTHER, PROXY, CLONE, BEACON, BEACON_PROXY, NESTED, STALE, DECOY = (
+    f"0x{digit * 40}" for digit in "abcdef123"
 )
 ZERO = b"\x60\x00\x60\x00\xf3"
 REGISTRIES = ("etherscan", "sourcify", "blockscout")
@@ -47,9 +54,10 @@ def node() -> Generator[str]:
         NESTED: GenesisAccount(
             code=slot_proxy(IMPLEMENTATION_SLOT), storage={IMPLEMENTATION_SLOT: int(CLONE, 16)}
         ),
-        AMBIGUOUS: GenesisAccount(
+        STALE: GenesisAccount(
             code=slot_proxy(IMPLEMENTATION_SLOT), storage={**slot, BEACON_SLOT: int(OTHER, 16)}
         ),
+        DECOY: GenesisAccount(code=decoy_proxy(IMPLEMENTATION_SLOT), storage={**slot, 0: int(OTHER, 16)}),
     }
     chain = EvmChain(CHAIN_ID, accounts)
     install_exchanges(chain, BASE)
@@ -185,7 +193,7 @@ async def test_failed_registry_is_named(sources: Sources, fault: Fault):
     assert any("was not checked by Sourcify (no answer)" in each for each in data["warnings"])
 
 
-@pytest.mark.parametrize("token", [NESTED, AMBIGUOUS])
+@pytest.mark.parametrize("token", [NESTED, DECOY])
 async def test_source_of_code_that_may_not_run_proves_nothing(sources: Sources, token: str):
     sources.published |= {"sourcify", "etherscan"}
 
@@ -193,6 +201,27 @@ async def test_source_of_code_that_may_not_run_proves_nothing(sources: Sources, 
 
     assert data["ownership"]["sourceVerified"] is None
     assert "the source of the code behind the proxy was not checked" in data["warnings"]
+
+
+async def test_slot_that_calls_do_not_read_makes_no_doubt(sources: Sources):
+    sources.published.add("sourcify")
+
+    assert (await sources.assess(STALE))["ownership"]["sourceVerified"] is True
+
+
+@pytest.mark.parametrize(("published", "verified"), [({"sourcify"}, None), (set[str](), False)])
+async def test_node_without_access_lists_clears_nothing(
+    sources: Sources, node: str, published: set[str], *, verified: bool | None
+):
+    def refuse(request: dict[str, Any]) -> tuple[int, Any] | None:
+        is_list = request["method"] == "eth_createAccessList"
+        return (200, rpc_error(-32601, "no such method")) if is_list else None
+
+    sources.published, sources.node = published, start_proxy(sources.upstreams, "poor", node, refuse)
+
+    assert (await sources.assess(PROXY))["ownership"]["sourceVerified"] is verified
+    assert (await sources.assess(STALE))["ownership"]["sourceVerified"] is None
+    assert (await sources.assess(CLONE))["ownership"]["sourceVerified"] is bool(published)
 
 
 async def test_registries_are_asked_about_proxies_only(sources: Sources):

@@ -55,8 +55,8 @@ class ChainEvidence:
     """True if the bytecode has roles, or a power that another account than the owner may use."""
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of one contract."""
-    runs_implementation: bool = False
-    """True if a proxy or a clone is known to run the code of the contract that it names."""
+    runs_implementation: bool | None = False
+    """True if a proxy or a clone is known to run the code of the contract that it names; None if likely."""
     bytecode_flags: TokenFlags | None = None
     bytecode_powers: tuple[ContractPower, ...] = ()
     liquidity: Liquidity | None = None

@@ -247,11 +247,11 @@ async def read_chain_state(
         if failure := await _read_chain(rpc, chain_id, state, reads):
             return state, failure
     if is_slot_call_needed(state):
-        state.called_slots = await _read_called_slots(rpc, chain_id, address)
+        state.called_slots = await read_called_slots(rpc, chain_id, address)
     return state, None
 
 
-async def _read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset[str] | None:
+async def read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset[str] | None:
     """Return the slots that calls to a contract read; None if they are not known.
 
     The calls are of a function that nothing has, which a proxy passes on, of none, and of one in common use.

@@ -42,6 +42,7 @@ from centgate.errors import NoData
 from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
+from centgate.lookups.contract_sources import read_called_slots
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc
@@ -66,8 +67,9 @@ class OnchainToken:
     """True if the code has roles, or a power that another account than the owner may use."""
     is_pinned_clone: bool = False
     """True for a clone that always runs the code of `implementation`, which runs no other code."""
-    runs_implementation: bool = False
-    """True if what runs is known to be the code of `implementation` and not what this one passes calls to."""
+    runs_implementation: bool | None = False
+    """True if the code of `implementation` is known to run, and not what this one passes calls to; None if
+    the storage names it and the node does not tell whether the code reads that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,11 @@ async def read_token(
     target = state.implementation
     shown = OnchainToken(state.identity, Owner(state.owner, "unknown"), target)
     yield shown
-    owner, code, facet_codes = await asyncio.gather(
+    owner, code, facet_codes, called_slots = await asyncio.gather(
         read_owner(rpc, chain_id, state.owner),
         _read_running_code(rpc, chain_id, state),
         _read_facet_codes(rpc, chain_id, state.facets),
+        read_called_slots(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
     )
     is_passed_on = match_clone(code) is not None or delegation_target(code) is not None
     # a clone can be upgraded only if the code that it runs delegates in turn
@@ -119,7 +122,7 @@ async def read_token(
         is_pinned_clone=is_pinned,
         runs_implementation=bool(target and code)
         and not (is_passed_on or state.facets)
-        and len(state.named_slots) <= 1,
+        and _is_implementation_used(state, called_slots),
     )
     yield shown
     # a proxy's own functions are called before those of the code behind it
@@ -130,6 +133,18 @@ async def read_token(
     if state.facets:
         rpc.trace.add_warning(_describe_diamond(state.facets, facets))
     yield _add_analyses(shown, state, analyses, facets, is_proxy=is_proxy)
+
+
+def _is_implementation_used(state: _TokenState, called_slots: frozenset[str] | None) -> bool | None:
+    """True if the code or what calls read of the storage names the implementation; None if likely.
+
+    A slot that the code never reads can name any published contract.
+    """
+    if state.used_slot is None:
+        return True
+    if called_slots is None:
+        return None if len(state.named_slots) == 1 else False
+    return state.named_slots.intersection(called_slots) == frozenset({state.used_slot})
 
 
 def _add_analyses(

@@ -106,12 +106,19 @@ class TokenSources:
             owner=self.chain.owner,
             has_other_controllers=self.chain.has_other_controllers,
             is_pinned_clone=self.chain.is_pinned_clone,
-            # a contract whose code may not be what runs proves nothing
-            implementation=self.implementation if self.chain.runs_implementation else None,
+            implementation=self._implementation,
             locked_lp_holders=self.chain.lp_holders,
             chain_id=chain_id,
             supply=(identity.supply if identity else None) or (flags.supply if flags else None),
         )
+
+    @property
+    def _implementation(self) -> ImplementationSource | None:
+        """Source of the code that runs: a contract whose code may not run clears nothing."""
+        is_certain, source = self.chain.runs_implementation, self.implementation
+        if source is None or is_certain is False or (source.verified and not is_certain):
+            return None
+        return source
 
     def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
         """Return the liquidity of the source that knows most pairs, unless the chain refutes it."""

@@ -59,8 +59,8 @@ class TokenEvidence:
     is_pinned_clone: bool = False
     """True if the chain shows a clone that always runs the code of one contract."""
     implementation: ImplementationSource | None = None
-    """Published source of the code that runs; None if the chain shows no proxy or clone, or it is not certain
-    whose code runs."""
+    """Source of the code behind a proxy or a clone; None if the chain shows none, or one that may run other
+    code than this published one."""
     own_simulation: Simulation | None = None
     """Our own, on the chain's pools."""
     no_own_simulation_reason: OwnMissingReason | None = None

@@ -44,7 +44,7 @@ class ContractEvidence:
     is_pinned_clone: bool
     """True if the chain shows a clone that always runs the code of one contract."""
     implementation: ImplementationSource | None = None
-    """None if the chain shows no proxy or clone, or it is not certain whose code runs."""
+    """None if the chain shows no proxy or clone, or one that may run other code than this published one."""
 
     @cached_property
     def is_analysed(self) -> bool:
