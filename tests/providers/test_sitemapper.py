@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from small_site import XML, OpenReader, SmallSite, render_sitemap, serve_small_site
@@ -136,7 +137,10 @@ async def test_sitemap_on_other_host_gives_only_pages_of_site(
     assert [hit.url for hit in hits] == [site.url_of(path) for path in [*LINKED, "/new"]]
 
 
-async def test_at_most_five_sitemaps_are_fetched(site: SmallSite, map_site: Map) -> None:
+async def test_sitemaps_are_read_up_to_limit(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_SITEMAPS", 5)
     names = [f"/{n}.xml" for n in range(9)]
     site.set_robots(*(f"Sitemap: {site.url_of(name)}" for name in names))
     for name in names:
@@ -145,10 +149,96 @@ async def test_at_most_five_sitemaps_are_fetched(site: SmallSite, map_site: Map)
     found = await map_site(site)
 
     assert len([path for path in site.requested_paths if path in names]) == 5
-    assert found.warnings == ["the site has more sitemaps than were read"]
+    assert found.warnings == ["the site has more sitemaps than were read: 5 of 9"]
 
 
-async def test_matching_sitemaps_of_index_are_read_first(site: SmallSite, map_site: Map) -> None:
+async def test_large_index_is_read_in_whole(site: SmallSite, map_site: Map) -> None:
+    names = [f"/{n}.xml" for n in range(40)]
+    site.set_robots("Sitemap: /index.xml")
+    site.set_sitemap_index("/index.xml", *names)
+    for name in names:
+        site.set_sitemap(name, f"/page{name}")
+
+    found = await map_site(site)
+
+    assert {f"/page{name}" for name in names} <= set(found.paths)
+    assert found.warnings == []
+
+
+async def test_sitemaps_are_read_up_to_total_size(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_TOTAL_BYTES", 3000)
+    site.set_sitemap_index("/sitemap.xml", *(f"/{n}.xml" for n in range(9)))
+    for n in range(9):
+        body = render_sitemap(site.url_of(f"/page{n}")) + " " * 1000
+        site.respond(f"/{n}.xml", gzip.compress(body.encode()), XML)
+
+    found = await map_site(site)
+
+    (warning,) = found.warnings
+    assert warning in {f"the site has more sitemaps than were read: {n} of 10" for n in (3, 4, 5)}
+
+
+async def test_no_sitemap_is_begun_late(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.BEGIN_SHARE", 0.0)
+    site.set_sitemap_index("/sitemap.xml", "/a.xml", "/b.xml")
+
+    found = await map_site(site)
+
+    assert found.paths == LINKED
+    assert found.warnings == ["the site has more sitemaps than were read: 1 of 3"]
+
+
+async def test_broken_sitemaps_end_the_reading(site: SmallSite, map_site: Map) -> None:
+    names = [f"/{n}.xml" for n in range(60)]
+    site.set_sitemap_index("/sitemap.xml", *names)
+
+    found = await map_site(site)
+
+    assert len([path for path in site.requested_paths if path in names]) <= 12
+    assert "the site has more sitemaps than were read: 1 of 61" in found.warnings
+
+
+async def test_crawl_delay_applies_to_further_sitemaps(site: SmallSite, map_site: Map) -> None:
+    names = [f"/{n}.xml" for n in range(9)]
+    site.set_robots("User-agent: *", "Crawl-delay: 30", "Sitemap: /index.xml")
+    site.set_sitemap_index("/index.xml", *names)
+    for name in names:
+        site.set_sitemap(name, f"/page{name}")
+
+    found = await map_site(site)
+
+    assert found.warnings == ["the site has more sitemaps than were read: 5 of 10"]
+
+
+async def test_other_site_is_asked_for_few_sitemaps(
+    site: SmallSite, page_reader: OpenReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_site(url: str) -> str:
+        return urlsplit(url).netloc  # both are on one host here
+
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.find_site", find_site)
+    with serve_small_site() as store:
+        site.set_robots("Sitemap: /index.xml")
+        site.set_sitemap_index("/index.xml", *(store.url_of(f"/{n}.xml") for n in range(9)))
+        for n in range(9):
+            store.set_sitemap(f"/{n}.xml", site.url_of(f"/page{n}"))
+        record = RequestTrace.start()
+        async with page_reader(site, store) as (settings, resources):
+            hits = await SiteMapper(settings, resources).bind(record).site_links(site.url, None, 100)
+
+    assert len(store.requested_paths) == 5
+    assert len([hit for hit in hits if "/page" in hit.url]) == 5
+    assert record.warnings == ["the site has more sitemaps than were read: 6 of 10"]
+
+
+async def test_matching_sitemaps_of_index_are_read_first(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_SITEMAPS", 5)
     site.set_robots("Sitemap: /index.xml")
     names = [f"/products-{n}.xml" for n in range(9)]
     site.set_sitemap_index("/index.xml", *names, "/blog-posts.xml")
@@ -160,18 +250,48 @@ async def test_matching_sitemaps_of_index_are_read_first(site: SmallSite, map_si
     assert len([path for path in site.requested_paths if path.endswith(".xml")]) == 5
 
 
-async def test_index_is_followed_for_one_level(site: SmallSite, map_site: Map) -> None:
+async def test_index_of_indexes_is_followed(site: SmallSite, map_site: Map) -> None:
     site.set_robots("Sitemap: /1.xml")
     site.set_sitemap_index("/1.xml", "/2.xml", "/pages.xml")
-    site.set_sitemap_index("/2.xml", "/3.xml")
-    site.set_sitemap_index("/3.xml", "/4.xml")
+    site.set_sitemap_index("/2.xml", "/3.xml", "/1.xml")
+    site.set_sitemap("/3.xml", "/deep")
     site.set_sitemap("/pages.xml", "/new")
 
     found = await map_site(site)
 
-    assert "/new" in found.paths
-    assert not {"/3.xml", "/4.xml"} & set(site.requested_paths)
-    assert found.warnings == ["the site has more sitemaps than were read"]
+    assert {"/new", "/deep"} <= set(found.paths)
+    assert found.warnings == []
+
+
+async def test_depth_of_indexes_is_limited(site: SmallSite, map_site: Map) -> None:
+    for n in range(1, 9):
+        site.set_sitemap_index("/sitemap.xml" if n == 1 else f"/{n}.xml", f"/{n + 1}.xml")
+
+    found = await map_site(site)
+
+    assert [path for path in site.requested_paths if path.endswith(".xml")] == [
+        "/sitemap.xml",
+        "/2.xml",
+        "/3.xml",
+        "/4.xml",
+    ]
+    assert found.warnings == ["the site has more sitemaps than were read: 4 of 5"]
+
+
+async def test_each_index_gets_its_turn(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_SITEMAPS", 20)
+    site.set_sitemap_index("/sitemap.xml", *(f"/index{n}.xml" for n in range(30)))
+    for n in range(30):
+        site.set_sitemap_index(f"/index{n}.xml", *(f"/map{n}-{m}.xml" for m in range(30)))
+        for m in range(30):
+            site.set_sitemap(f"/map{n}-{m}.xml", f"/page{n}-{m}")
+
+    found = await map_site(site)
+
+    folders = {path.partition("-")[0] for path in found.paths if "/page" in path}
+    assert len(folders) >= 4
 
 
 async def test_circular_sitemaps_are_read_once(site: SmallSite, map_site: Map) -> None:
@@ -261,6 +381,28 @@ async def test_complete_sitemap_with_lone_ampersand_is_no_part(site: SmallSite, 
 
     assert "/shop?a=1&b=2" in found.paths
     assert found.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("/sitemap.xml", "/sitemap.xml"), ("/", "/sitemap.xml"), ("/", "/list.txt")]
+)
+async def test_beginning_of_large_sitemap_is_read(
+    path: str, name: str, site: SmallSite, map_site: Map
+) -> None:
+    urls = [site.url_of(f"/{n}/{'x' * 400}") for n in range(14_000)]
+    body = "\n".join(urls) if name.endswith("txt") else render_sitemap(*urls)
+    site.respond(name, body, "text/plain" if name.endswith("txt") else XML)
+    site.set_robots(f"Sitemap: {name}")
+
+    found = await map_site(site, path)
+
+    assert found.paths[0] == path
+    assert set(found.paths) <= {path, *LINKED, *(url.removeprefix(site.url) for url in urls)}
+    assert len(found.paths) == 100
+    assert (
+        f"only the beginning of the sitemap {site.url}{name} was read: it is damaged or longer than 5 MB"
+        in found.warnings
+    )
 
 
 async def test_beginning_of_requested_sitemap_is_reported(site: SmallSite, map_site: Map) -> None:
@@ -459,7 +601,10 @@ async def test_map_of_index_has_pages_of_its_sitemaps(path: str, site: SmallSite
     assert found.warnings == []
 
 
-async def test_sitemaps_of_requested_index_come_first(site: SmallSite, map_site: Map) -> None:
+async def test_sitemaps_of_requested_index_come_first(
+    site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_SITEMAPS", 5)
     others = [f"/{n}.xml" for n in range(9)]
     site.set_robots(*(f"Sitemap: {name}" for name in others))
     site.set_sitemap_index("/all.xml", *(f"/{name}.xml" for name in ("a", "b", "fish")))
@@ -587,11 +732,11 @@ async def test_search_of_site_that_failed_in_part_can_be_sent_again(
     [
         ("missing sitemap", "the sitemap .*/map.xml was not read: the site answered with status 404"),
         ("forbidden page", "the page itself was not read: the site answered with status 403"),
-        ("many sitemaps", "the site has more sitemaps than were read"),
+        ("many sitemaps", "the site has more sitemaps than were read: 5 of 10"),
     ],
 )
 async def test_search_without_match_names_what_is_never_read(
-    unread: str, cause: str, site: SmallSite, map_site: Map
+    unread: str, cause: str, site: SmallSite, map_site: Map, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.set_sitemap("/good.xml", "/new")
     site.set_robots("Sitemap: /good.xml")
@@ -600,6 +745,7 @@ async def test_search_without_match_names_what_is_never_read(
     elif unread == "forbidden page":
         site.respond("/", HOME, status=403)
     else:
+        monkeypatch.setattr("centgate.web.sitemap.fetch_sitemaps.MAX_SITEMAPS", 5)
         site.set_sitemap_index("/good.xml", *(f"/{n}.xml" for n in range(9)))
         for n in range(9):
             site.set_sitemap(f"/{n}.xml", f"/{n}")

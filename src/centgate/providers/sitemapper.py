@@ -19,7 +19,12 @@ from centgate.settings import Settings
 from centgate.web.extract.content_type import is_page_list
 from centgate.web.fetch.fetcher import FetchFailed, FetchResult
 from centgate.web.results import Hit
-from centgate.web.sitemap.fetch_sitemaps import SITEMAP_TYPES, SitemapFetcher, status_failure
+from centgate.web.sitemap.fetch_sitemaps import (
+    FETCHED_BYTES,
+    SITEMAP_TYPES,
+    SitemapFetcher,
+    status_failure,
+)
 from centgate.web.sitemap.robots import check_redirects
 from centgate.web.sitemap.site_map import (
     PackedEntries,
@@ -43,7 +48,6 @@ _FILLED = ": those that match, then others in the order of the site"
 _TEMPORARY: frozenset[UnreadReason] = frozenset({"timeout", "unreachable", "failed"})
 """Reasons that a retry may not meet again."""
 _OUT_OF_TIME = "there was no time to read all of the site's sitemaps"
-_MORE_SITEMAPS = "the site has more sitemaps than were read"
 _SITEMAP_URL = re.compile(r"sitemap|\.xml(?:\.gz)?(?:[?#]|$)", re.IGNORECASE)
 """Addresses that are probably of an index of sitemaps, which is read before all others."""
 
@@ -163,12 +167,14 @@ class SiteMapper(Provider):
 
     async def _fetch_page(self, url: str, words: str, seconds: float) -> _StartPage:
         await self._check_robots(url)
+        is_sitemap = _SITEMAP_URL.search(url) is not None
         fetched = await self._server_resources.fetcher.fetch(
             url,
             timeout=seconds,
-            max_bytes=PAGE_BYTES,
+            max_bytes=FETCHED_BYTES if is_sitemap else PAGE_BYTES,
             media_types=PAGE_TYPES,
             check_redirect=check_redirects(url, self._check_robots),
+            on_excess="cut" if is_sitemap else "fail",
         )
         if error := status_failure(fetched):
             raise error
@@ -277,11 +283,15 @@ class SiteMapper(Provider):
         if sitemaps.timed_out:
             self.trace.add_warning(_OUT_OF_TIME)
         if sitemaps.is_incomplete:
-            self.trace.add_warning(_MORE_SITEMAPS)
+            self.trace.add_warning(_describe_incomplete(sitemaps))
 
 
 def _describe_left_out(ranked: RankedPages) -> str:
     return f"{ranked.left_out:,} entries of the site's sitemaps are too many to compare"
+
+
+def _describe_incomplete(sitemaps: SitemapFetcher) -> str:
+    return f"the site has more sitemaps than were read: {sitemaps.read_count:,} of {sitemaps.named_count:,}"
 
 
 def _describe_failures(failures: Mapping[str, FetchFailed]) -> str:
@@ -322,7 +332,7 @@ def _list_unread(
     if cut := _list_cut(page, sitemaps):
         unread.append(("too_large", _describe_cut(cut)))
     if sitemaps.is_incomplete:
-        unread.append(("too_large", _MORE_SITEMAPS))
+        unread.append(("too_large", _describe_incomplete(sitemaps)))
     if ranked.left_out:
         unread.append(("too_large", _describe_left_out(ranked)))
     return unread

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_site import render_sitemap
 
-from centgate.web.sitemap.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, inflate_gzip, parse_sitemap
+from centgate.web.sitemap.sitemaps import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    ChildSitemap,
+    Sitemap,
+    inflate_gzip,
+    parse_sitemap,
+)
 from centgate.web.sitemap.urls import PageEntry
 
 URL = "https://example.com/sitemap.xml"
@@ -76,10 +83,13 @@ def test_each_format_is_parsed(body: str | bytes) -> None:
 
 
 def test_index_names_sitemaps_and_no_pages() -> None:
-    locs = f"<sitemap><loc>{A}.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap>"
+    locs = (
+        f"<sitemap><loc>{A}.xml</loc></sitemap>"
+        "<sitemap><loc>/b.xml.gz</loc><lastmod>2026-05-01</lastmod></sitemap>"
+    )
 
     assert parse_sitemap(f"<sitemapindex>{locs}</sitemapindex>".encode(), URL) == Sitemap(
-        child_sitemaps=(f"{A}.xml", f"{B}.xml.gz")
+        child_sitemaps=(ChildSitemap(f"{A}.xml"), ChildSitemap(f"{B}.xml.gz", "2026-05-01"))
     )
 
 

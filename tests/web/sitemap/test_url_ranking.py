@@ -460,6 +460,34 @@ def test_matching_sitemaps_come_first() -> None:
     ]
 
 
+def test_sitemaps_of_sections_take_turns_the_newest_first() -> None:
+    times = {
+        "post-1": "2024-05-01",
+        "post-2": "2026-01-01T10:00:00Z",
+        "post-3": "2025-05-01",
+        "shop/7": None,
+        "shop/8": "2020-01-01",
+        "list?type=tag&page=1": None,
+    }
+    locs = "".join(
+        f"<sitemap><loc>{ROOT}/{name.replace('&', '&amp;')}</loc>"
+        + (f"<lastmod>{time}</lastmod></sitemap>" if time else "</sitemap>")
+        for name, time in times.items()
+    )
+
+    part = build_sitemap_part(f"<sitemapindex>{locs}</sitemapindex>".encode(), ROOT, ROOT)
+
+    assert part
+    assert [url.removeprefix(f"{ROOT}/") for url in part.child_sitemaps] == [
+        "post-2",
+        "shop/8",
+        "list?type=tag&page=1",
+        "post-3",
+        "shop/7",
+        "post-1",
+    ]
+
+
 def test_words_are_separated() -> None:
     assert tokenize("getUserName/kebab-case_snake%20x.html v2Beta HTTP") == [
         "get",

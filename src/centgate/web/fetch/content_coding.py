@@ -55,12 +55,12 @@ async def read_body(
         async with aclosing(chunks):
             async for piece in chunks:
                 received += len(piece)
-                _check_size(received, max_bytes, host)
                 for part in inflater.inflate(piece) if inflater else (piece,):
                     buffer += part
                     _check_size(len(buffer), max_bytes, host)
                     if inflater:
                         await scheduler.wait_turn()
+                _check_size(received, max_bytes, host)
         if inflater and received and not inflater.is_complete:
             raise FetchFailed("failed", f"{host} answered with a truncated compressed body")
     except zlib.error:

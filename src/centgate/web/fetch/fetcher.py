@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from centgate.sanitize import quote_line
 from centgate.web.fetch.connector import default_tls, open_checked_connection
@@ -71,6 +72,7 @@ class _FetchOptions:
     max_redirects: int = MAX_REDIRECTS
     validators: Validators | None = None
     check_redirect: CheckRedirect | None = None
+    on_excess: Literal["fail", "cut"] = "fail"
 
     def conditions_for(self, url: str) -> Mapping[str, str]:
         """Return the conditional fields of a request for a URL."""
@@ -152,6 +154,7 @@ class Fetcher:
         max_redirects: int = MAX_REDIRECTS,
         validators: Validators | None = None,
         check_redirect: CheckRedirect | None = None,
+        on_excess: Literal["fail", "cut"] = "fail",
     ) -> FetchResult:
         """GET a URL. Raises FetchFailed if there is no readable response.
 
@@ -160,6 +163,7 @@ class Fetcher:
         `media_types` are the accepted types, `text/*` for a family; empty accepts all. A response of another
         type raises FetchFailed with `unsupported`, except for errors (status 400 and up), whose body is then
         empty. `check_redirect` is called before a redirect is followed, and raises if it must not be.
+        A body of more than `max_bytes` raises FetchFailed, or is cut there.
         `timeout` is in seconds and includes everything: waiting for a slot, DNS lookups, redirects.
         """
         options = _FetchOptions(
@@ -168,6 +172,7 @@ class Fetcher:
             max_redirects,
             validators,
             check_redirect,
+            on_excess,
         )
         try:
             async with asyncio.timeout(timeout):
@@ -232,9 +237,11 @@ class Fetcher:
         try:
             await self._read_body(target, exchange, options, buffer=body)
         except FetchFailed:
-            if exchange.status < 400:
+            is_cut = options.on_excess == "cut" and len(body) >= options.max_bytes
+            if exchange.status < 400 and not is_cut:
                 raise
-            del body[MAX_ERROR_BYTES:]  # the content of an error page matters less than its status
+            # the content of an error page matters less than its status
+            del body[MAX_ERROR_BYTES if exchange.status >= 400 else options.max_bytes :]
         return FetchResult(target.url, exchange.status, content_type, bytes(body), exchange.headers)
 
     async def _read_body(
@@ -251,7 +258,7 @@ class Fetcher:
             raise FetchFailed("unsupported", f"{host} answered with an unsupported transfer coding")
         coding = parse_coding(headers.get("Content-Encoding", ""), host)
         most_bytes = min(options.max_bytes, MAX_ERROR_BYTES) if error else options.max_bytes
-        if not error and _content_length(headers) > most_bytes:
+        if not error and options.on_excess == "fail" and _content_length(headers) > most_bytes:
             raise FetchFailed(
                 "too_large", f"{host} announces {_content_length(headers):,} bytes, which is too many"
             )

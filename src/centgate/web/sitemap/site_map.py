@@ -7,6 +7,7 @@ server process would block its event loop.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,12 +17,13 @@ from centgate.sanitize import clean_line
 from centgate.web.results import Hit
 from centgate.web.sitemap.links import extract_links
 from centgate.web.sitemap.ranking import page_words, score_relevance, spread_over_folders
-from centgate.web.sitemap.sitemaps import parse_sitemap
+from centgate.web.sitemap.sitemaps import MAX_BYTES, ChildSitemap, parse_sitemap
 from centgate.web.sitemap.urls import PageEntry, PageSource, PageUrl, parse_page_url
 
 MAX_PAGES = 50_000
 """Maximum number of a site's pages that are compared, over all its parts."""
-MAX_CHILD_SITEMAPS = 20
+MAX_CHILD_SITEMAPS = 200
+"""Sitemaps of one index that are kept: more than are read."""
 MAX_TITLE_LENGTH = 200
 MAX_DESCRIPTION_LENGTH = 500
 
@@ -37,17 +39,20 @@ class SitemapPart:
     count: int
     """Number of pages it names."""
     child_sitemaps: tuple[str, ...] = ()
-    """Sitemaps that it names, the most relevant to the search first."""
+    """Sitemaps that it names, the most relevant to the search first, then by turns of their sections."""
     child_count: int = 0
     """Number of sitemaps that it names, including those not kept."""
     is_cut: bool = False
     """True if only its beginning was read, as it is damaged or too long."""
+    size: int = 0
+    """Bytes that were parsed, decompressed."""
 
 
 def build_page_part(body: bytes, content_type: str | None, url: str) -> SitemapPart:
     """Build the part of an HTML page: the page and its links."""
     page_links = extract_links(body, content_type, url)
-    return SitemapPart(pack_entries((page_links.page, *page_links.links)), len(page_links.links))
+    entries = pack_entries((page_links.page, *page_links.links))
+    return SitemapPart(entries, len(page_links.links), is_cut=len(body) > MAX_BYTES)
 
 
 def build_sitemap_part(body: bytes, url: str, words: str) -> SitemapPart | None:
@@ -55,13 +60,14 @@ def build_sitemap_part(body: bytes, url: str, words: str) -> SitemapPart | None:
     sitemap = parse_sitemap(body, url)
     if sitemap is None:
         return None
-    children = _sort_by_relevance(dict.fromkeys(sitemap.child_sitemaps), words)
+    children = _sort_child_sitemaps(sitemap.child_sitemaps, words)
     return SitemapPart(
         pack_entries(sitemap.pages),
         len(sitemap.pages),
         children[:MAX_CHILD_SITEMAPS],
         len(children),
         sitemap.is_cut,
+        sitemap.size,
     )
 
 
@@ -231,8 +237,20 @@ def _to_hit(candidate: _PageCandidate) -> Hit:
     return Hit(candidate.url.url, title, description, modified=candidate.modified, found_in=candidate.source)
 
 
-def _sort_by_relevance(urls: Iterable[str], words: str) -> tuple[str, ...]:
-    """Sort sitemaps by the match of their names with the words, otherwise in their order."""
-    addresses = [each for each in map(parse_page_url, urls) if each]
-    scores = score_relevance(words, [page_words(each, None) for each in addresses])
-    return tuple(addresses[n].url for n in sorted(range(len(addresses)), key=lambda n: -scores[n]))
+def _sort_child_sitemaps(children: Iterable[ChildSitemap], words: str) -> tuple[str, ...]:
+    """Sort sitemaps by the match of their names with the words, then by turns of their sections.
+
+    Names that differ in numbers only are of one section, which gives its newest sitemap first.
+    """
+    ordered = sorted(children, key=lambda child: child.modified or "", reverse=True)
+    addresses = {page.url: page for page in (parse_page_url(child.url) for child in ordered) if page}
+    names = [page_words(page, None) for page in addresses.values()]
+    scores = score_relevance(words, names)
+    counts = Counter[tuple[str, ...]]()
+    ranks: list[tuple[float, int]] = []
+    for name, score in zip(names, scores, strict=True):
+        section = tuple(word for word in name if not word.isdigit())
+        ranks.append((-score, counts[section]))
+        counts[section] += 1
+    urls = list(addresses)
+    return tuple(urls[n] for n in sorted(range(len(urls)), key=ranks.__getitem__))

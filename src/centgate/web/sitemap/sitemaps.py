@@ -12,7 +12,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -37,13 +37,24 @@ _END_TAG = re.compile(rb"</(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)\s*>
 
 
 @dataclass(frozen=True, slots=True)
+class ChildSitemap:
+    """Sitemap that an index names."""
+
+    url: str
+    modified: str | None = None
+    """Time of its last change, ISO 8601; None if the index does not state it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Sitemap:
     """Content of one file: pages, or further sitemaps."""
 
     pages: tuple[PageEntry, ...] = ()
-    child_sitemaps: tuple[str, ...] = ()
+    child_sitemaps: tuple[ChildSitemap, ...] = ()
     is_cut: bool = False
     """True if only its beginning was read, as it is damaged or too long."""
+    size: int = field(default=0, compare=False)
+    """Bytes that were parsed."""
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
@@ -65,7 +76,7 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
         root, is_complete = _parse_xml(body)
         is_cut = not is_complete
         sitemap = None if root is None else _read_root(root, url)
-    return replace(sitemap, is_cut=is_cut) if sitemap else None
+    return replace(sitemap, is_cut=is_cut, size=len(body)) if sitemap else None
 
 
 def inflate_gzip(body: bytes) -> tuple[bytes, bool]:
@@ -129,8 +140,7 @@ def _read_root(root: Element, url: str) -> Sitemap | None:
         case "urlset":
             return Sitemap(_absolute_entries(_iter_url_entries(root), url))
         case "sitemapindex":
-            children = (join_url(url, loc) for loc in _iter_locations(root, "sitemap"))
-            return Sitemap(child_sitemaps=tuple(islice(filter(None, children), MAX_ENTRIES)))
+            return Sitemap(child_sitemaps=tuple(islice(_iter_child_sitemaps(root, url), MAX_ENTRIES)))
         case "rss":
             channels = _children_named(root, "channel")
             return Sitemap(
@@ -170,11 +180,11 @@ def _iter_url_entries(root: Element) -> Iterator[PageEntry]:
             yield PageEntry(loc, modified=modified, source="sitemap", alternates=alternates)
 
 
-def _iter_locations(root: Element, kind: str) -> Iterator[str]:
-    """Yield the `loc` of each child; those of images and videos are one level deeper."""
-    for each in _children_named(root, kind):
-        if loc := _child_text(each, "loc"):
-            yield loc
+def _iter_child_sitemaps(root: Element, base: str) -> Iterator[ChildSitemap]:
+    """Yield the sitemaps of an index."""
+    for each in _children_named(root, "sitemap"):
+        if (loc := _child_text(each, "loc")) and (url := join_url(base, loc)):
+            yield ChildSitemap(url, normalize_time(_child_text(each, "lastmod")))
 
 
 def _iter_rss_items(parent: Element) -> Iterator[PageEntry]:
