@@ -92,9 +92,9 @@ def render_sitemap(*urls: str) -> str:
 
 
 @contextmanager
-def serve_small_site() -> Generator[SmallSite]:
-    """Serve a site on a loopback port."""
-    site = SmallSite()
+def serve_small_site(site: SmallSite | None = None) -> Generator[SmallSite]:
+    """Serve a site on a loopback port, a new one by default."""
+    site = site or SmallSite()
     server = _Server(("127.0.0.1", 0), _handler(site))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     site.url = f"http://127.0.0.1:{server.server_address[1]}"

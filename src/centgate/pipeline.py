@@ -144,7 +144,8 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
     await require_available(runtime, paid)  # 429, 502
-    return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
+    with paid.service.announce_request(paid.request, runtime.providers[paid.service.slug]):
+        return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
 
 
 def _require_single_payment(headers: PaymentHeaders) -> None:
@@ -247,11 +248,12 @@ async def _run_measured(runtime: Runtime, service: AnyService, request: Request)
     """Run the service and count the outcome for the public status; cached answers are not counted.
 
     The request has a place in its provider's queue while it runs. Before it is settled it has none, or
-    payments without money could keep others out.
+    payments without money could keep others out. It is announced to the host of its page only, also if its
+    buyer has left.
     """
     started, providers = time.monotonic(), runtime.providers[service.slug]
     try:
-        with service.reserve_place(request, providers):
+        with service.announce_request(request, providers), service.reserve_place(request, providers):
             result = await service.run(request, providers)
     except Exception as error:
         runtime.status.record_error(service.slug, error, time.monotonic() - started)

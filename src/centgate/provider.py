@@ -288,6 +288,10 @@ class Provider:
         """Return the seconds that the work of a request with these options would wait here."""
         return 0.0
 
+    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Count a request with these options in `estimate_wait`, also before its payment is settled."""
+        return nullcontext()
+
     def reserve_place(self) -> AbstractContextManager[None]:
         """Count the work of a request in `estimate_wait` until the end of the block."""
         return nullcontext()

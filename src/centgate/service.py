@@ -193,11 +193,20 @@ class Service(Generic[R, D]):
             return None
         return min(waits, key=lambda each: each.seconds)
 
+    def announce_request(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
+        """Count a request in the estimates of the provider that will be asked first, before it is settled."""
+        first = self._find_first(request, providers)
+        return first.announce_request(request.canonical) if first else nullcontext()
+
     def reserve_place(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
         """Count a request that is being run in the estimates of the provider that will be asked first."""
-        able = self._find_able(request, providers)
-        first = next((each for each in able if not _find_open_breakers(each, request)), None)
+        first = self._find_first(request, providers)
         return first.reserve_place() if first else nullcontext()
+
+    def _find_first(self, request: R, providers: Mapping[str, Provider]) -> Provider | None:
+        """Return the provider that will be asked first; None if all are down."""
+        able = self._find_able(request, providers)
+        return next((each for each in able if not _find_open_breakers(each, request)), None)
 
     def _find_able(self, request: R, providers: Mapping[str, Provider]) -> list[Provider]:
         """Return the configured providers that could answer a request, the primary first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +16,7 @@ from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from facilitators import StubFacilitator, refuse_with
 from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 from pydantic import SecretStr
+from small_site import HTML, SiteResponse, SmallSite, serve_small_site
 from test_alternatives import serve_registries
 
 from centgate.catalog import all_services
@@ -410,6 +411,84 @@ def test_settled_request_counts_in_queue_of_page_reader(
         assert payment_note(answer.result())["charged"]
 
     assert payment_note(other)["state"] == ("delivered" if in_settlement else "unused")
+
+
+PAGE_SERVICES: dict[str, Callable[[str], Any]] = {
+    "crawler-scrape": lambda url: {"url": url},
+    "crawler-map": lambda url: {"url": url},
+    "neuralweb-contents": lambda url: {"urls": [url]},
+}
+"""Request for a page, by service."""
+
+
+class SlowSite(SmallSite):
+    """Site of pages with some text, which takes a while for each."""
+
+    def response_for(self, path: str) -> SiteResponse:
+        time.sleep(0.8)
+        return SiteResponse(200, {"Content-Type": HTML}, b"<p>A page with a sentence of some words.</p>")
+
+
+@pytest.fixture
+def slow_site() -> Generator[SmallSite]:
+    with serve_small_site(SlowSite()) as site:
+        yield site
+
+
+@pytest.fixture
+def slow_shop(
+    api: ApiFactory,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    slow_site: SmallSite,
+) -> Shop:
+    """API that may read pages of the slow site."""
+    off = {name: ProviderSettings(enabled=False) for name in ("firecrawl", "exa")}
+    changes = {"providers": off, "fetch_allowed": (slow_site.address,), "fetch_robots": False}
+    return Shop(api(settings.model_copy(update=changes)), facilitator, upstreams)
+
+
+def buy_at_once(shop: Shop, slug: str, urls: Sequence[str]) -> list[httpx.Response]:
+    """Send a request for each page at the same time, each with a payment of its own."""
+    bodies = [PAGE_SERVICES[slug](url) for url in urls]
+    payments = [shop.sign(slug, body) for body in bodies]
+    with ThreadPoolExecutor(len(urls)) as pool:
+        return list(pool.map(partial(shop.send, slug), bodies, payments))
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("slug", PAGE_SERVICES)
+def test_long_queue_of_host_refuses_before_payment(slow_shop: Shop, slow_site: SmallSite, slug: str) -> None:
+    urls = [f"{slow_site.url}/{number}" for number in range(30)]
+
+    responses = buy_at_once(slow_shop, slug, urls)
+
+    refused = [each for each in responses if each.status_code == 429]
+    assert len(refused) >= 10
+    for response in refused:
+        error = response.json()["error"]
+        assert (error["code"], payment_note(response)) == ("provider_rate_limited", UNUSED)
+        assert error["provider"] == ("sitemapper" if slug == "crawler-map" else "pagereader")
+        assert 1 <= int(response.headers["Retry-After"]) <= 15
+    assert {each.status_code for each in responses} == {200, 429}
+    assert slow_shop.facilitator.settle_calls == len(responses) - len(refused)
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("slug", PAGE_SERVICES)
+def test_equal_requests_for_slow_host_are_answered(slow_shop: Shop, slow_site: SmallSite, slug: str) -> None:
+    responses = buy_at_once(slow_shop, slug, [f"{slow_site.url}/1"] * 30)
+
+    assert {each.status_code for each in responses} == {200}
+
+
+def test_single_requests_for_slow_host_are_answered(slow_shop: Shop, slow_site: SmallSite) -> None:
+    urls = [f"{slow_site.url}/{number}" for number in range(3)]
+
+    responses = [slow_shop.buy("crawler-scrape", {"url": url}) for url in urls]
+
+    assert {each.status_code for each in responses} == {200}
 
 
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:

@@ -133,8 +133,17 @@ class PageReader(Provider):
         return "parses pages"
 
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
-        """Return the seconds that a page of this buyer would wait to be parsed."""
-        return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
+        """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
+        if self.resources is None:
+            return 0.0
+        site_wait = self.resources.fetcher.estimate_wait(*_describe_fetches(options))
+        return max(site_wait, self.resources.page_parsers.estimate_wait())
+
+    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Count the fetches of a request in the queues of their sites."""
+        return (
+            self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
+        )
 
     def reserve_place(self) -> AbstractContextManager[None]:
         """Count a page of this buyer in the queue for a parser before it is fetched."""
@@ -349,6 +358,11 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         is_list=reading.is_list,
         warnings=reading.warnings,
     )
+
+
+def _describe_fetches(options: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return the addresses that a request names, and a key that is equal for equal requests."""
+    return list(dict.fromkeys(options.get("urls") or [options["url"]])), str(options)
 
 
 def _host_of(url: str) -> str:

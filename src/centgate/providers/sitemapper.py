@@ -97,8 +97,17 @@ class SiteMapper(Provider):
         self._respects_robots = settings.fetch_robots
 
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
-        """Return the seconds that a page of this buyer would wait to be parsed."""
-        return self.resources.page_parsers.estimate_wait() if self.resources else 0.0
+        """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
+        if self.resources is None:
+            return 0.0
+        site_wait = self.resources.fetcher.estimate_wait(*_describe_fetches(options))
+        return max(site_wait, self.resources.page_parsers.estimate_wait())
+
+    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Count the fetches of a request in the queues of their sites."""
+        return (
+            self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
+        )
 
     def reserve_place(self) -> AbstractContextManager[None]:
         """Count a page of this buyer in the queue for a parser before it is fetched."""
@@ -336,6 +345,14 @@ def _list_unread(
     if ranked.left_out:
         unread.append(("too_large", _describe_left_out(ranked)))
     return unread
+
+
+def _describe_fetches(options: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return the address of a request twice, as its page and sitemaps are read together, and a key.
+
+    The key is equal for equal requests.
+    """
+    return [options["url"]] * 2, f"map {options}"
 
 
 def _host_of(url: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Hashable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,6 +15,7 @@ from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, rea
 from centgate.web.fetch.dns import DnsResolver, ResolveFunction, resolve_allowed
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fairness import CooperativeScheduler
+from centgate.web.fetch.host_limiter import HostLimiter
 from centgate.web.fetch.http_client import HttpExchange
 from centgate.web.fetch.policy import FetchPolicy
 from centgate.web.fetch.url import Target, parse_target
@@ -27,12 +28,6 @@ MAX_REDIRECTS = 5
 MAX_ERROR_BYTES = 64 * 1024
 """Maximum body size of an error response."""
 MAX_LOCATION_LENGTH = 8192
-MAX_PER_HOST = 2
-"""Maximum concurrent connections to one host."""
-MAX_WAITING = 8
-"""Maximum fetches waiting for one host."""
-MAX_TOTAL = 64
-"""Maximum concurrent connections to all hosts."""
 PARTIAL_CONTENT = 206
 NOT_MODIFIED = 304
 _BODYLESS_STATUSES = frozenset({204, 205, NOT_MODIFIED})
@@ -82,42 +77,6 @@ class _FetchOptions:
         media = (content_type or "").partition(";")[0].strip().lower()
         families = (media, media.partition("/")[0] + "/*")
         return not media or not self.media_types or any(family in self.media_types for family in families)
-
-
-@dataclass(slots=True)
-class _HostState:
-    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PER_HOST))
-    users: int = 0
-    """Running and waiting fetches; a host without any is removed."""
-
-
-class HostLimiter:
-    """Limiter of concurrent connections."""
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, _HostState] = {}
-        self._total_slots = asyncio.Semaphore(MAX_TOTAL)
-
-    @property
-    def active_hosts(self) -> int:
-        """Number of hosts with running or waiting fetches."""
-        return len(self._hosts)
-
-    @asynccontextmanager
-    async def acquire_slot(self, host: str, *, label: str) -> AsyncGenerator[None]:
-        """Hold a connection slot of a host. Raises FetchFailed if too many fetches wait already."""
-        state = self._hosts.get(host) or _HostState()
-        if state.users >= MAX_PER_HOST + MAX_WAITING:
-            raise FetchFailed("failed", f"too many concurrent requests for {label}")
-        self._hosts[host] = state
-        state.users += 1
-        try:
-            async with state.slots, self._total_slots:
-                yield
-        finally:
-            state.users -= 1
-            if not state.users:
-                del self._hosts[host]
 
 
 class Fetcher:
@@ -182,6 +141,17 @@ class Fetcher:
                 "timeout", f"{_host_label(url)} did not answer within {timeout:.3g} s"
             ) from None
 
+    def estimate_wait(self, urls: Collection[str], key: Hashable) -> float:
+        """Return the seconds that a new request for these URLs would wait for the busiest of their hosts."""
+        return self._host_limiter.estimate_wait(_list_hosts(urls), key)
+
+    def announce(self, urls: Collection[str], key: Hashable) -> AbstractContextManager[None]:
+        """Count a request for these URLs in `estimate_wait`, also before its first fetch.
+
+        Requests with an equal `key` count once, as they share their answer.
+        """
+        return self._host_limiter.announce(_list_hosts(urls), key)
+
     async def close(self) -> None:
         """Stop the resolver threads; connections end with their fetches."""
         self._resolver.close()
@@ -189,7 +159,7 @@ class Fetcher:
     async def _fetch_following(self, url: str, options: _FetchOptions) -> FetchResult:
         target = self._check_url(url)
         for redirects in range(options.max_redirects + 1):
-            async with self._host_limiter.acquire_slot(target.host, label=target.label):
+            async with self._host_limiter.acquire_slot(target.host):
                 answer = await self._send(target, options)
             if isinstance(answer, FetchResult):
                 return replace(answer, redirects=redirects)
@@ -290,6 +260,10 @@ def _redirect_location(target: Target, exchange: HttpExchange) -> str:
 def _content_length(headers: Mapping[str, str]) -> int:
     length = headers.get("Content-Length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
+
+
+def _list_hosts(urls: Collection[str]) -> list[str]:
+    return [target.host for target in map(parse_target, urls) if target]
 
 
 def _host_label(url: str) -> str:

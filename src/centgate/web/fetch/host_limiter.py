@@ -1,0 +1,143 @@
+"""Limits of concurrent fetches, and the wait for a host that is asked for more at once."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Hashable
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+MAX_PER_HOST = 2
+"""Maximum concurrent connections to one host."""
+MAX_TOTAL = 64
+"""Maximum concurrent connections to all hosts."""
+FIRST_ESTIMATE = 1.0
+"""Seconds that a fetch of a host is thought to take before any was measured."""
+MAX_HOSTS = 10_000
+"""Hosts of which the mean duration is kept, the last used ones."""
+_SMOOTHING = 0.3
+"""Share of the latest fetch in the mean duration."""
+_RUNNING_FACTOR = 2
+"""Expected duration of a running fetch, as a multiple of the time that it has run for."""
+
+
+@dataclass(slots=True)
+class _HostState:
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PER_HOST))
+    users: int = 0
+    """Running and waiting fetches; a host without any is removed."""
+    starts: list[float] = field(default_factory=list[float])
+    """Times at which the running fetches started."""
+
+
+@dataclass(slots=True)
+class _Announcement:
+    """Fetches that a request will make, of those hosts that it has not asked yet."""
+
+    pending: Counter[str]
+    holders: int = 0
+
+
+_ANNOUNCEMENT: ContextVar[_Announcement | None] = ContextVar("announcement", default=None)
+"""Announcement of the request that the current work belongs to."""
+
+
+class HostLimiter:
+    """Limiter of concurrent connections.
+
+    A fetch waits for its host as long as its own time lasts: whoever should not wait so long has to ask for
+    the wait before, as a request does before its payment is settled.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._hosts: dict[str, _HostState] = {}
+        self._total_slots = asyncio.Semaphore(MAX_TOTAL)
+        self._mean_seconds: OrderedDict[str, float] = OrderedDict()
+        self._announcements: dict[Hashable, _Announcement] = {}
+        self._pending = Counter[str]()
+        """Announced fetches of each host that have not begun."""
+
+    @property
+    def active_hosts(self) -> int:
+        """Number of hosts with running or waiting fetches."""
+        return len(self._hosts)
+
+    @asynccontextmanager
+    async def acquire_slot(self, host: str) -> AsyncGenerator[None]:
+        """Hold a connection slot of a host."""
+        if (announcement := _ANNOUNCEMENT.get()) and announcement.pending[host] > 0:
+            announcement.pending[host] -= 1
+            self._pending[host] -= 1
+        state = self._hosts.setdefault(host, _HostState())
+        state.users += 1
+        try:
+            async with state.slots, self._total_slots:
+                started = self._clock()
+                state.starts.append(started)
+                try:
+                    yield
+                finally:
+                    state.starts.remove(started)
+                    self._record_duration(host, self._clock() - started)
+        finally:
+            state.users -= 1
+            if not state.users:
+                del self._hosts[host]
+
+    @contextmanager
+    def announce(self, hosts: Collection[str], key: Hashable) -> Generator[None]:
+        """Count a fetch of each host until it begins, or until the end of the block.
+
+        Requests with an equal `key` count once, as they share their answer.
+        """
+        announcement = self._announcements.get(key)
+        if announcement is None:
+            announcement = self._announcements[key] = _Announcement(Counter(hosts))
+            self._pending.update(hosts)
+        announcement.holders += 1
+        token = _ANNOUNCEMENT.set(announcement)
+        try:
+            yield
+        finally:
+            _ANNOUNCEMENT.reset(token)
+            announcement.holders -= 1
+            if not announcement.holders:
+                del self._announcements[key]
+                self._pending -= announcement.pending
+                announcement.pending.clear()  # work that goes on must not subtract them again
+
+    def estimate_wait(self, hosts: Collection[str], key: Hashable) -> float:
+        """Return the seconds that a new request would wait for the busiest of its hosts.
+
+        Not for one whose key is announced: it shares that answer.
+        """
+        if key in self._announcements:
+            return 0.0
+        return max((self._estimate_host(host) for host in set(hosts)), default=0.0)
+
+    def _estimate_host(self, host: str) -> float:
+        state = self._hosts.get(host)
+        count = self._pending[host] + (state.users if state else 0)
+        if count < MAX_PER_HOST:
+            return 0.0
+        mean, now = self._mean_seconds.get(host, FIRST_ESTIMATE), self._clock()
+        running = [now - started for started in state.starts] if state else []
+        if len(running) == MAX_PER_HOST:  # the host is slower than it was
+            mean = max(mean, min(running))
+        ends = [max(mean, _RUNNING_FACTOR * elapsed) - elapsed for elapsed in running]
+        ends += [0.0] * (MAX_PER_HOST - len(ends))
+        heapq.heapify(ends)
+        for _ in range(count - len(running)):
+            heapq.heapreplace(ends, ends[0] + mean)
+        return ends[0]
+
+    def _record_duration(self, host: str, seconds: float) -> None:
+        mean = self._mean_seconds.pop(host, FIRST_ESTIMATE)
+        self._mean_seconds[host] = mean + _SMOOTHING * (seconds - mean)
+        if len(self._mean_seconds) > MAX_HOSTS:
+            self._mean_seconds.popitem(last=False)
