@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from short_pages import FRAMES, HONEST
 
 from centgate.web.extract.extract import ExtractedPage, extract_page
 
@@ -130,6 +131,22 @@ def test_empty_application_between_menus_needs_scripts() -> None:
     assert needs("<div class=spinner>Loading products\u2026</div>")
     assert needs("<noscript>You need to enable JavaScript to run this app.</noscript>")
     assert not needs("<p>Loading of lorries is <a href=/a>here</a>.</p>")
+
+
+@pytest.mark.parametrize("html", FRAMES.values(), ids=FRAMES)
+def test_page_whose_text_scripts_add_has_no_text(html: str) -> None:
+    page = extract_html(html)
+
+    assert page.needs_scripts
+    assert page.markdown == ""
+
+
+@pytest.mark.parametrize("html", HONEST.values(), ids=HONEST)
+def test_short_page_is_complete(html: str) -> None:
+    page = extract_html(html)
+
+    assert not page.needs_scripts
+    assert page.markdown
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def _find_certain_banner(button: Element) -> Element | None:
     for part, text in _iterate_small_parts(button):
         is_notice = _CONSENT_NOTICE.search(text) is not None
         is_dialog = part.tag == "dialog" or part.get("role") in ("dialog", "alertdialog")
-        is_named = bool(_split_names(_class_and_id(part)) & _CONSENT_WORDS)
+        is_named = bool(split_names(_class_and_id(part)) & _CONSENT_WORDS)
         if is_named or (is_dialog and _CONSENT_TOPIC.search(text)) or (is_notice and not is_worded):
             banner = part
         is_worded = is_worded or is_notice
@@ -180,7 +180,7 @@ def _is_topic_section(part: Element) -> bool:
     """True if a part is a text about cookies: with headings and code or prose, and not named as a banner."""
     if next(part.iter("h2", "h3"), None) is None or part.get("role") in ("dialog", "alertdialog", "region"):
         return False
-    if part.tag == "dialog" or _split_names(_class_and_id(part)) & _CONSENT_WORDS:
+    if part.tag == "dialog" or split_names(_class_and_id(part)) & _CONSENT_WORDS:
         return False
     paragraphs = sum(1 for each in part.iter("p") if len(extract_beginning(each, _PARAGRAPH)) >= _PARAGRAPH)
     return paragraphs >= _MIN_PARAGRAPHS or next(part.iter("pre", "table"), None) is not None
@@ -209,7 +209,7 @@ def open_content_forms(body: Element, weights: TextDensity) -> None:
 def open_notes(body: Element, weights: TextDensity) -> None:
     """Turn asides that are notes between the paragraphs of a text into divisions, without their names."""
     for element in list(body.iter("aside")):
-        if _split_names(_class_and_id(element)) & _NOTE_NAMES and weights.link_share(element) <= 0.4:
+        if split_names(_class_and_id(element)) & _NOTE_NAMES and weights.link_share(element) <= 0.4:
             texts = sum(each.tag in _TEXT_TAGS for each in find_neighbours(element, _MAX_NEIGHBOURS))
             if texts >= _MIN_NOTE_TEXTS:
                 element.tag = "div"
@@ -225,7 +225,7 @@ def drop_section_names(body: Element, weights: TextDensity) -> None:
     """Remove the ids that say what the heading of their section says, such as `cookies` or `login`."""
     for element in body.iterdescendants(etree.Element):
         own = element.get("id")
-        words = _split_names(own) if own and len(own) <= _MAX_ID_LENGTH else frozenset[str]()
+        words = split_names(own) if own and len(own) <= _MAX_ID_LENGTH else frozenset[str]()
         marks = words & (_CERTAIN_WORDS | _LIKELY_WORDS)
         if marks and _is_section(element, marks, weights):
             del element.attrib["id"]
@@ -326,7 +326,7 @@ def _is_variant(element: Element, weights: TextDensity) -> bool:
     return any(
         each.tag == element.tag
         and classes & set((each.get("class") or "").split())
-        and not _split_names(_class_and_id(each)) & (_CERTAIN_WORDS | _LIKELY_WORDS)
+        and not split_names(_class_and_id(each)) & (_CERTAIN_WORDS | _LIKELY_WORDS)
         and _first_heading_tag(each) == tag
         for each in find_neighbours(element, _MAX_NEIGHBOURS)
     )
@@ -355,7 +355,7 @@ def _is_section(element: Element, marks: frozenset[str], weights: TextDensity) -
     heading = _find_first_heading(element)
     if heading is None or weights.link_share(element) > 0.4:
         return False
-    if not marks <= _split_names(extract_beginning(heading, _SHORT_TEXT)):
+    if not marks <= split_names(extract_beginning(heading, _SHORT_TEXT)):
         return False
     if weights.unlinked_length(element) - weights.text_length(heading) < _MIN_SECTION_TEXT:
         return False
@@ -400,7 +400,7 @@ def _read_names(body: Element, weights: TextDensity) -> dict[Element, frozenset[
     for element in body.iterdescendants(etree.Element):
         if element in coloured:
             continue
-        words = _split_names(_class_and_id(element))
+        words = split_names(_class_and_id(element))
         keeps_all = not words & _CONSENT_WORDS or element in asking or _is_notice(element, weights)
         names[element] = words if keeps_all else words - _CONSENT_WORDS
     return names
@@ -414,7 +414,7 @@ def _is_notice(element: Element, weights: TextDensity) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _split_names(class_and_id: str) -> frozenset[str]:
+def split_names(class_and_id: str) -> frozenset[str]:
     """Return the words of names in lower case; names repeat within a page."""
     return frozenset(word.lower() for word in _WORD.findall(_DESCRIBED_WORDS.sub(" ", class_and_id)))
 

@@ -37,6 +37,7 @@ from centgate.web.extract.markdown_syntax import format_code_block
 from centgate.web.extract.metadata import DocumentMetadata
 from centgate.web.extract.notices import find_notice
 from centgate.web.extract.plaintext import convert_json, convert_markdown, convert_text, find_heading
+from centgate.web.extract.script_frames import has_only_frame
 from centgate.web.extract.truncate import truncate
 
 MAX_MARKDOWN = 400_000
@@ -139,7 +140,8 @@ def _extract_html(
     if notice := find_notice(page.root, page.metadata.title, page.visible):
         warnings += (notice,)
     redirect = find_refresh_target(page.root, page.base, page.visible)
-    is_shell, is_scripted = needs_scripts(page.root, page.visible), has_scripts(page.root)
+    is_shell = needs_scripts(page.root, page.visible) or has_only_frame(page.root)
+    is_scripted = has_scripts(page.root)
     if is_shell:
         warnings += (_SHELL_WARNING.format(len(page.visible)),)
         reading = read_shell(page, only_main_content=only_main_content)

@@ -28,12 +28,11 @@ from centgate.web.extract.links import find_base_url
 from centgate.web.extract.main_content import extract_main_content
 from centgate.web.extract.markdown import render_markdown
 from centgate.web.extract.metadata import DocumentMetadata, extract_metadata
+from centgate.web.extract.script_frames import MAX_FRAME_REST, has_only_frame
 from centgate.web.extract.text_density import TextDensity
 
 MIN_MAIN_CONTENT = 100
 """Characters below which a page's main content is considered wrong."""
-MAX_FRAME_REST = 60
-"""Characters outside menus below which a page whose application is empty has no text."""
 MAX_COVER_TEXT, MIN_HIDDEN_TEXT, MIN_HIDDEN_FACTOR = 200, 400, 5
 """Characters of a message that covers a page; characters that are hidden under it, and per visible one."""
 MIN_STATED_SHARE = 0.5
@@ -151,7 +150,7 @@ def _is_unfilled(root: Element, visible: str) -> bool:
     """True if a shell has no text of its page: only menus and banners, or a word that it is loading."""
     if is_placeholder(visible) and next(find_body(root).iter("a"), None) is None:
         return True
-    return has_empty_app_root(root) and _has_only_menus(find_body(root))
+    return has_only_frame(root) or (has_empty_app_root(root) and _has_only_menus(find_body(root)))
 
 
 def _find_covered_text(page: HtmlPage) -> Reading | None:
