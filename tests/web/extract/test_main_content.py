@@ -842,3 +842,58 @@ def test_page_of_formulas_has_text() -> None:
     page = b'<p><math alttext="E=mc^2"></math></p>'
 
     assert "E=mc^2" in extract_page(page, "text/html", URL, only_main_content=False).markdown
+
+
+NEWS = (
+    "<p>The council decided on Monday to close the old bridge for the winter, since ice had damaged it.</p>"
+    "<p>Repairs will take until the spring, said the engineer, who had warned of cracks in the summer.</p>"
+    "<p>Drivers are sent over the new bridge in the north, which is four miles away from the old one.</p>"
+    "<p>The mayor called the closure a nuisance but a necessary one, and promised a ferry each hour.</p>"
+)
+SOURCE = "Source: <a href=https://council.example/minutes>Minutes of the council</a>"
+SHARE = "<div class=share><a href=#>Tweet</a> <a href=#>Post</a></div>"
+
+
+def read_news(content: str) -> str:
+    """Return the main content of a page of a newspaper."""
+    page = f"<header><nav><a href=/>Home</a></nav></header>{content}<footer>Imprint</footer>"
+    html = f"<title>Bridge closes</title><body>{page}</body>".encode()
+    return extract_page(html, "text/html", "https://paper.example/b", only_main_content=True).markdown
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"<article><h1>Bridge closes</h1><div class=article-body>{NEWS}</div><p>{SOURCE}</p></article>",
+        f"<div class=post><h1>Bridge closes</h1><div class=text>{NEWS}</div><div>{SOURCE}</div></div>",
+        f"<article><h1>Bridge closes</h1>{NEWS}<footer><p>{SOURCE}</p></footer></article>",
+        f"<main><article><h1>Bridge closes</h1>{NEWS}</article><p>{SOURCE}</p></main>",
+        f"<article><h1>Bridge closes</h1>{NEWS}<p class=credits>{SOURCE}</p></article>",
+        f"<article><h1>Bridge closes</h1>{NEWS}{SHARE}<p class=credits>{SOURCE}</p></article>",
+        f"<article><h1>Bridge closes</h1>{NEWS}<p><b>{SOURCE.replace(':', ':</b>', 1)}</p></article>",
+        f"<article><h1>Bridge closes</h1>{NEWS}<p>{SOURCE}</p></article>",
+    ],
+)
+def test_source_of_article_is_kept(content: str) -> None:
+    markdown = read_news(content)
+
+    assert markdown.count("[Minutes of the council](https://council.example/minutes)") == 1
+    assert markdown.splitlines()[-1].strip("*").startswith("Source:")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        f"<footer>{SOURCE}</footer>",
+        f"<section id=comments><h2>2 comments</h2><p>Good that they do something at last, I say, and so does "
+        f"everybody in our street, which is close to it.</p><p>{SOURCE}</p></section>",
+        f"<div class=related><h2>Related</h2><ul><li>A ferry that is never on time, as all of us know <li>A "
+        f"shop that closes after a hundred years</ul><p>{SOURCE}</p></div>",
+        "<p class=credits>Resources: <a href=/r>Our school</a></p>",
+    ],
+    ids=["footer", "comments", "related", "another word"],
+)
+def test_source_beside_article_is_not_added(after: str) -> None:
+    markdown = read_news(f"<article><h1>Bridge closes</h1>{NEWS}</article>{after}")
+
+    assert "ource" not in markdown

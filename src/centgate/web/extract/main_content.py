@@ -29,6 +29,7 @@ from centgate.web.extract.content_type import PARSER_ERRORS
 from centgate.web.extract.dom import Element, find_by_xpath, find_container, measure_depth, remove_element
 from centgate.web.extract.loose_text import wrap_loose_text
 from centgate.web.extract.recall_guard import find_fuller_reading
+from centgate.web.extract.source_lines import add_source_line
 from centgate.web.extract.text_density import TextDensity
 
 MAX_ELEMENTS = 12_000
@@ -116,7 +117,9 @@ def _select_main_content(body: Element, *, is_article: bool) -> MainContent:
         else _match_article(body, part, article, weights, is_article=is_article)
     )
     fuller = find_fuller_reading(reading, original, article, is_article=is_article)
-    return _make_main_content(reading if fuller is None else fuller, visible, is_fuller=fuller is not None)
+    chosen = reading if fuller is None else fuller
+    add_source_line(chosen, original)
+    return _make_main_content(chosen, visible, is_fuller=fuller is not None)
 
 
 def _make_main_content(element: Element, visible: int, *, is_fuller: bool = False) -> MainContent:
