@@ -146,6 +146,25 @@ async def test_text_created_by_script_is_read(renderer: Renderer, site: Scripted
     assert (rendered.url, rendered.status) == (f"{site.url}made", 200)
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "<template shadowrootmode=open><p>in the shadow</p><slot></slot></template>",
+        "<script>document.currentScript.parentNode.attachShadow({mode: 'open'}).innerHTML = "
+        "'<p>in the ' + 'shadow</p><slot></slot>'</script>",
+    ],
+    ids=["declared", "made"],
+)
+async def test_text_of_shadow_root_is_read(renderer: Renderer, site: ScriptedSite, host: str) -> None:
+    site.pages["shadow"] = f"<html lang=en><body><x-host>{host}beside it</x-host></body>"
+
+    rendered = (await renderer.render(f"{site.url}shadow", SECONDS)).html.decode()
+
+    assert rendered.startswith('<html lang="en"><head>')
+    assert '<template shadowrootmode="open"><p>in the shadow</p><slot></slot></template>' in rendered
+    assert "beside it" in rendered
+
+
 @pytest.mark.extended
 async def test_text_fetched_after_load_is_read(renderer: Renderer, site: ScriptedSite) -> None:
     site.pages["more"] = "late words"

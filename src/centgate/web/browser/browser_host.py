@@ -46,10 +46,17 @@ _STAY_SCRIPT = (
     "self.navigation?.addEventListener('navigate', event => "
     "{ if (!/^(https?|about|blob|data):/.test(event.destination.url)) event.preventDefault() })"
 )
-_PAGE_EXPRESSION = f"""({{
-  url: location.href.slice(0, {MAX_URL_LENGTH}),
-  html: (document.documentElement ? document.documentElement.outerHTML : "").slice(0, {MAX_CHARACTERS}),
-}})"""
+_PAGE_EXPRESSION = f"""(() => {{
+  const page = document.documentElement, shadowRoots = []
+  const collect = tree => tree.querySelectorAll("*").forEach(each => {{
+    if (each.shadowRoot && shadowRoots.push(each.shadowRoot)) collect(each.shadowRoot)
+  }})
+  collect(document)
+  const html = !page ? "" : !shadowRoots.length ? page.outerHTML :
+    page.cloneNode(false).outerHTML.replace(/<[/]html>$/, "") + page.getHTML({{shadowRoots}})
+  return {{url: location.href.slice(0, {MAX_URL_LENGTH}), html: html.slice(0, {MAX_CHARACTERS})}}
+}})()"""
+"""`outerHTML` leaves out shadow roots, which the page shows."""
 _LENGTH_EXPRESSION = r"""(() => {
   const length = element => (element.innerText ?? "").replace(/\s+/g, "").length
   const menu = ":is(nav, :is(header, footer):not(:is(main, article, section) *))"

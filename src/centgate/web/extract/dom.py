@@ -10,6 +10,7 @@ from lxml import etree
 from lxml.etree import _Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from centgate.web.extract.shadow_roots import open_shadow_roots
 from centgate.web.extract.streamed_html import insert_streamed_parts, is_streamed
 
 Element = _Element
@@ -106,15 +107,8 @@ def _parse_tree(text: str) -> tuple[Element | None, bool]:
     if root is not None:
         if streamed:
             insert_streamed_parts(root)
-        _open_shadow_roots(root)
+        open_shadow_roots(root)
     return root, too_deep
-
-
-def _open_shadow_roots(root: Element) -> None:
-    """Turn declarative shadow roots, which browsers show, into ordinary elements."""
-    for template in list(root.iter("template")):
-        if template.get("shadowrootmode") or template.get("shadowroot"):
-            template.tag = "div"
 
 
 def _open_inline_frames(root: Element) -> None:

@@ -20,6 +20,7 @@ from lxml import etree
 
 from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
 from centgate.web.extract.elements import TITLE_TAGS, has_blocks, name_set
+from centgate.web.extract.shadow_roots import find_shadow_elements
 from centgate.web.extract.styles import HIDDEN_SIZE, OUT_OF_FLOW, clean_css, normalize_style
 from centgate.web.extract.text_density import TextDensity
 
@@ -108,7 +109,10 @@ def apply_sheets(root: Element, styles: dict[Element, str]) -> None:
 def _iter_merged_styles(root: Element, sheet: _Sheet) -> Iterator[tuple[Element, str]]:
     """Yield the elements that rules hide or show, with these and their own declarations as one style."""
     found: dict[tuple[str, str | None, str | None], list[_Rule]] = {}
+    shadows = find_shadow_elements(root)
     for element in root.iterdescendants(etree.Element):
+        if element in shadows:
+            continue
         own = element.get("id")
         key = (element.tag, element.get("class"), own if f"#{own}" in sheet.rules else None)
         rules = found.get(key)
