@@ -17,6 +17,17 @@ def build_pdf(
     *pages: str, info: str = "/Title (A paper) /Author (Jane Roe) /CreationDate (D:20240506070809Z)"
 ) -> bytes:
     """Return a PDF with a few lines of text on each page."""
+    streams = (
+        f"BT /F1 12 Tf 14 TL 72 720 Td {' '.join(f'({line}) Tj T*' for line in page.split(chr(10)))} ET"
+        if page
+        else ""
+        for page in pages
+    )
+    return build_drawn_pdf(*streams, info=info)
+
+
+def build_drawn_pdf(*streams: str, info: str = "") -> bytes:
+    """Return a PDF whose pages have these contents."""
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         "",
@@ -24,9 +35,7 @@ def build_pdf(
         f"<< {info} >>",
     ]
     kids: list[str] = []
-    for page in pages:
-        lines = " ".join(f"({line}) Tj T*" for line in page.split("\n"))
-        stream = f"BT /F1 12 Tf 14 TL 72 720 Td {lines} ET" if page else ""
+    for stream in streams:
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects)} 0 R "
@@ -135,3 +144,73 @@ def test_only_first_pages_of_long_pdf_are_read() -> None:
 
     assert text.endswith("Page 199")
     assert warnings == ("only the first 200 of the PDF's 230 pages were read",)
+
+
+def draw_rows(*rows: tuple[str, ...], top: int = 600, step: int = 14) -> str:
+    """Return the contents of a page with a table: cells of numbers end at the right of their column."""
+    drawn: list[str] = []
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            shift = 40 - 6 * len(text) if text[:1].isdigit() else 0
+            x, y = 72 + 90 * column + shift, top - step * number
+            drawn.append(f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({text}) Tj ET" if text else "")
+    return "\n".join(drawn)
+
+
+ABOVE = (
+    "BT /F1 10 Tf 72 650 Td (The prices hold for the first quarter of the year, and include no tax.) Tj ET "
+)
+HEADER = ("Item", "Jan", "Feb", "Mar")
+
+
+@pytest.mark.parametrize("step", [14, 22])
+def test_empty_cells_of_table_are_kept(step: int) -> None:
+    rows = [
+        HEADER,
+        ("Oak", "10", "", "12"),
+        ("Ash", "", "7", "8"),
+        ("Elm", "1", "2", "3"),
+        ("", "", "", "25"),
+    ]
+
+    text = convert_pdf(build_drawn_pdf(ABOVE + draw_rows(*rows, step=step)))[0]
+
+    assert text == (
+        "The prices hold for the first quarter of the year, and include no tax.\n\n"
+        "| Item | Jan | Feb | Mar |\n| --- | --- | --- | --- |\n| Oak | 10 |  | 12 |\n| Ash |  | 7 | 8 |\n"
+        "| Elm | 1 | 2 | 3 |\n|  |  |  | 25 |"
+    )
+
+
+def test_two_tables_of_page_are_kept() -> None:
+    first = draw_rows(HEADER, ("1. Oak", "", "", "9"), ("2. Ash", "3", "", "9"))
+    second = draw_rows(("Town", "Shops", "Staff"), ("Oxbridge", "", "4"), ("a|b", "2", ""), top=400)
+
+    text = convert_pdf(build_drawn_pdf(f"{first}\n{second}"))[0]
+
+    assert text == (
+        "| Item | Jan | Feb | Mar |\n| --- | --- | --- | --- |\n| 1. Oak |  |  | 9 |\n"
+        "| 2. Ash | 3 |  | 9 |\n\n"
+        "| Town | Shops | Staff |\n| --- | --- | --- |\n| Oxbridge |  | 4 |\n| a\\|b | 2 |  |"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [HEADER, ("Oak", "10", "11", "12"), ("Ash", "6", "7", "8")],
+        [("Name", "Ann Alder"), ("Town", "Oxbridge"), ("Age", "")],
+        [("Oak", "10", "", "12"), ("Ash", "", "7", "8")],
+    ],
+    ids=["no empty cell", "two columns", "two rows"],
+)
+def test_other_rows_stay_lines(rows: list[tuple[str, ...]]) -> None:
+    text = convert_pdf(build_drawn_pdf(draw_rows(*rows)))[0]
+
+    assert text == "\n".join(" ".join(filter(None, row)) for row in rows)
+
+
+def test_columns_of_prose_stay_lines() -> None:
+    columns = zip(*([f"words of column {n} which go on" for n in range(8)] for _ in range(2)), strict=True)
+
+    assert "|" not in convert_pdf(build_drawn_pdf(draw_rows(*columns)))[0]

@@ -15,6 +15,7 @@ from centgate.sanitize import clean_line
 from centgate.web.extract.content_type import PARSER_ERRORS, Unreadable
 from centgate.web.extract.markdown_syntax import escape_block_starts, normalize_markdown
 from centgate.web.extract.metadata import MAX_NAME_LENGTH, MAX_TITLE_LENGTH, DocumentMetadata
+from centgate.web.extract.pdf_tables import insert_tables, may_have_table
 
 MAX_PAGES = 200
 MAX_CHARACTERS = 400_000
@@ -63,15 +64,27 @@ def _iter_page_texts(reader: PdfReader, count: int) -> Iterator[str | None]:
         if time.process_time() > deadline or remaining <= 0:
             return
         # a page is not cut here but with the whole text, which then says so
-        text = _extract_page_text(reader, number)
+        text = _extract_page_text(reader, number, has_time=time.process_time() < deadline - MAX_SECONDS / 2)
         remaining -= len(text)
         yield text if text.strip() or not _has_image(reader, number) else None
 
 
-def _extract_page_text(reader: PdfReader, number: int) -> str:
-    """Return a page's lines, with hyphenated words joined."""
+def _extract_page_text(reader: PdfReader, number: int, *, has_time: bool) -> str:
+    """Return a page's lines, with hyphenated words joined, and with its tables if there is time for them."""
     text = _HYPHENATION.sub("", reader.pages[number].extract_text() or "")
-    return escape_block_starts("\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n")))
+    plain = "\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n"))
+    escaped = escape_block_starts(plain)
+    if not has_time or not may_have_table(plain):
+        return escaped
+    return insert_tables(plain, escaped, _extract_layout(reader, number))
+
+
+def _extract_layout(reader: PdfReader, number: int) -> str:
+    """Return a page with spaces for the distances between its parts; empty if they cannot be found."""
+    try:
+        return reader.pages[number].extract_text(extraction_mode="layout") or ""
+    except _READ_ERRORS:
+        return ""
 
 
 def _has_image(reader: PdfReader, number: int) -> bool:
