@@ -85,6 +85,11 @@ class Service(Generic[R, D]):
         """Sources that can answer alone, in the order in which they are queried."""
         return tuple(source for source in self.sources if source.can_answer_alone)
 
+    @cached_property
+    def _has_queue(self) -> bool:
+        """True if a provider that can answer alone has a queue: its class estimates the wait."""
+        return any(source.provider.estimate_wait is not Provider.estimate_wait for source in self.leads)
+
     @property
     def price(self) -> Decimal:
         """US dollars per call, unless the operator sets another price: `Settings.price_of`."""
@@ -183,7 +188,9 @@ class Service(Generic[R, D]):
 
         Providers whose circuit breaker is open do not count.
         """
-        if not any(providers[source.info.name].estimate_wait(request.canonical) for source in self.leads):
+        if not self._has_queue or not any(
+            providers[source.info.name].estimate_wait(request.canonical) for source in self.leads
+        ):
             return None
         sources = [
             each for each in self._find_able(request, providers) if not _find_open_breakers(each, request)
@@ -204,7 +211,9 @@ class Service(Generic[R, D]):
         return first.reserve_place() if first else nullcontext()
 
     def _find_first(self, request: R, providers: Mapping[str, Provider]) -> Provider | None:
-        """Return the provider that will be asked first; None if all are down."""
+        """Return the provider that will be asked first; None if all are down, or none has a queue."""
+        if not self._has_queue:
+            return None
         able = self._find_able(request, providers)
         return next((each for each in able if not _find_open_breakers(each, request)), None)
 
