@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -14,12 +15,7 @@ import msgspec
 
 from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.errors import AnswerTooLong
-from centgate.libdocs.registry.npm_ranges import (
-    find_newest_in,
-    is_in_range,
-    parse_npm_range,
-    parse_npm_version,
-)
+from centgate.libdocs.registry.npm_ranges import find_newest_in, is_range
 from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
@@ -54,7 +50,6 @@ TYPES_SCOPE = "@types/"
 MIN_FAMILY = 3
 """Number of dependencies named after a package from which they are its parts: one alone may be a plugin."""
 _GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
-_RELEASE_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}")
 _EXACT_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
 
 
@@ -138,34 +133,24 @@ class NpmRegistry:
         if _is_exact_version(wanted):
             return await self.fetch_release(name, wanted)
         latest = await self.fetch_release(name, "latest")
-        accepted = parse_npm_range(wanted)
-        key = parse_npm_version(latest.version) if latest else None
-        if latest is None or accepted is None or (key and is_in_range(key, accepted)):
+        if latest is None or not is_range(wanted) or find_newest_in(wanted, [latest.version]):
             return latest
         try:
             async with self._listings:
-                return await self._fetch_newest(name, lambda versions: find_newest_in(accepted, versions))
+                return await self._fetch_newest(name, partial(find_newest_in, wanted))
         except AnswerTooLong:
             return None
 
     async def _fetch_latest_of(self, name: str, numbers: tuple[int, ...]) -> Package | None:
         """Return the newest release whose version begins with these numbers, without pre-releases."""
 
-        def find(versions: Iterable[str]) -> list[str]:
-            keys = {
-                each: tuple(map(int, each.split(".")))
-                for each in versions
-                if _RELEASE_VERSION.fullmatch(each)
-            }
-            found = [each for each, key in keys.items() if key[: len(numbers)] == numbers]
-            return sorted(found, key=keys.__getitem__, reverse=True)
+        wanted = ".".join(map(str, numbers)) or "*"
+        return await self._fetch_newest(name, partial(find_newest_in, wanted))
 
-        return await self._fetch_newest(name, find)
+    async def _fetch_newest(self, name: str, find: Callable[[Iterable[str]], str | None]) -> Package | None:
+        """Return the release that `find` selects from the versions of a package.
 
-    async def _fetch_newest(self, name: str, find: Callable[[Iterable[str]], list[str]]) -> Package | None:
-        """Return the first release that `find` selects from the versions of a package.
-
-        A deprecated one is returned only without any other, as npm installs it.
+        A deprecated one is selected only without any other, as npm installs it.
         """
         reply = await self.upstream.get(
             self._package_url(name),
@@ -175,11 +160,8 @@ class NpmRegistry:
         )
         if reply.status == 404:
             return None
-        raw_releases = decode_reply(reply, _Versions).versions
-        found = find(raw_releases)
-        newest = next(
-            (each for each in found if not _is_deprecated(raw_releases[each])), next(iter(found), None)
-        )
+        releases = decode_reply(reply, _Versions).versions
+        newest = find(each for each, raw in releases.items() if not _is_deprecated(raw)) or find(releases)
         return await self.fetch_release(name, newest) if newest else None
 
     def _package_url(self, name: str, suffix: str = "") -> str:
