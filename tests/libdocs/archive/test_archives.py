@@ -456,3 +456,16 @@ def test_documentation_after_many_other_files_is_read() -> None:
     content = gzip.compress(make_member(README) + filler + make_member("quill-1.0/docs/x.md") + bytes(1024))
 
     assert list_paths(content) == ["README.md", "docs/x.md"]
+
+
+def test_modules_that_write_documentation_are_not_read() -> None:
+    docs = b"class Writer:\n    def write(self): ...\n"
+    files = {
+        "quill-1.0/quill/__init__.py": b"from quill.pens import Pen\n",
+        "quill-1.0/quill/docs/__init__.py": b"from quill.docs.writer import Writer\n",
+        "quill-1.0/quill/docs/writer.py": docs,
+        "quill-1.0/quill/pens.py": b"class Pen: ...\n",
+        "quill-1.0/docs/example.py": docs + b"Writer().write()\n",
+    }
+
+    assert list_paths(make_tar(files)) == ["docs/example.py", "quill/__init__.py", "quill/pens.py"]

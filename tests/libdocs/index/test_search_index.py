@@ -264,6 +264,42 @@ def test_folders_of_old_major_version_come_last(tmp_path: Path) -> None:
     assert list_titles(tmp_path / "acme.sqlite", "send a thing")[0] == "acme.sending.send_things"
 
 
+@pytest.mark.parametrize(
+    "path", ["docs/upgrading.md", "MIGRATION_GUIDE.md", "docs/migrate-to-acme3.md", "docs/neps/nep-0001.md"]
+)
+def test_pages_about_other_releases_come_last(tmp_path: Path, path: str) -> None:
+    sample = "```python\nclient.send(thing, wait=True)\nclient.close()\n```\n"
+    documents = [
+        PackageDocument(
+            path, f"# Sending a thing\n\nSending a thing to a host.\n\n{sample}", "markdown", None
+        ),
+        PackageDocument(
+            "docs/later.md",
+            f"# Sending\n\nA thing is sent to a host by this.\n\n{sample}# again\n",
+            "markdown",
+            None,
+        ),
+    ]
+
+    search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
+
+    assert list_titles(tmp_path / "acme.sqlite", "sending a thing")[0] == "Sending"
+
+
+def test_deprecated_section_comes_after_its_successor(tmp_path: Path) -> None:
+    sample = "\n\n```python\nrequest.stop({})\nrequest.close(wait=True)\n```\n\n"
+    text = (
+        "# Requests\n\n## Stop a request (deprecated)\n\n"
+        f"A token stops a request for good.{sample.format('token')}"
+        f"## Signals that stop\n\nA signal stops a request at once.{sample.format('signal')}"
+    )
+    file = tmp_path / "acme.sqlite"
+
+    search_index.write_index(file, [PackageDocument("docs/a.md", text, "markdown", None)], ABOUT)
+
+    assert list_titles(file, "stop a request")[0] == "Requests > Signals that stop"
+
+
 def test_included_files_are_shown_in_page(tmp_path: Path) -> None:
     documents = [
         PackageDocument(

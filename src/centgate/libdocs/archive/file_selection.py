@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from centgate.libdocs.parse.documents import TEST_FOLDERS, DocumentKind, PackageDocument, is_test
@@ -106,10 +107,17 @@ def document_kind(path: str, archive: ArchiveKind) -> DocumentKind | None:
 
 def select_documents(documents: Iterable[PackageDocument], archive: ArchiveKind) -> list[PackageDocument]:
     """Return the documents to index, most important first, without repetitions."""
+    every = list(documents)
+    modules = {document.path for document in every if document.kind == "python"}
     found = [
         document
-        for document in documents
-        if document.text.strip() and not _is_machine_made(document) and not _is_plain_go_test(document)
+        for document in every
+        if document.text.strip()
+        and not (
+            _is_machine_made(document)
+            or _is_plain_go_test(document)
+            or _is_in_docs_package(document.path, modules)
+        )
     ]
     if sum(len(each.text) for each in found if importance_rank(each.path) < 3) > MAX_UNDOCUMENTED:
         found = [document for document in found if not is_test(document.path)]
@@ -217,6 +225,16 @@ def _repository_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind
 def _is_plain_go_test(document: PackageDocument) -> bool:
     """True for tests in Go without an example; examples of Go are in the files of its tests."""
     return document.path.endswith("_test.go") and "\nfunc Example" not in document.text
+
+
+def _is_in_docs_package(path: str, modules: set[str]) -> bool:
+    """True for modules of a package `docs` inside another one: these write documentation, and are none."""
+    folders = [str(folder) for folder in PurePosixPath(path).parents]
+    return path in modules and any(
+        f"{folder}/__init__.py" in modules and f"{above}/__init__.py" in modules
+        for folder, above in pairwise(folders)
+        if PurePosixPath(folder).name in _DOCS
+    )
 
 
 def _is_repetition(path: str, paths: set[str]) -> bool:

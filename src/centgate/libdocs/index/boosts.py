@@ -13,7 +13,9 @@ OLDER_FACTOR = 0.2
 INTERNAL_FACTOR = 0.6
 """Factor for content that is meant for few users, or for none."""
 SPECIAL_PAGE_FACTOR = 0.8
-"""Factor for pages that few users need: upgrades, planned removals."""
+"""Factor for pages that few users need: glossaries, legacy interfaces."""
+OTHER_RELEASE_FACTOR = 0.35
+"""Factor for pages about other releases than this one: upgrades to it, proposals for later ones."""
 DEPRECATED_FACTOR = 0.5
 """Factor for content whose own text says not to use it any more."""
 SHORT_FACTOR = 0.7
@@ -31,12 +33,18 @@ _SPECIAL_PAGE = re.compile(
     r"|(?:^|/)(?:neps?|peps?|rfcs?|adrs?|proposals?|history|historical[-_]\w+)/",
     re.IGNORECASE,
 )
+_OTHER_RELEASE = re.compile(
+    r"(?:^|/)(?:neps?|peps?|rfcs?|adrs?|proposals?|history|historical[-_]\w+|whatsnew)/"
+    r"|(?:^|/)(?:upgrad(?:e|ing)|migrat(?:e|ing)[-_]|migration[-_](?:guide|to|from))[^/]*$",
+    re.IGNORECASE,
+)
 _INTERNAL_PATH = re.compile(
     r"(?:^|/)(?:_?internals?|_[a-z]\w*|compat|deprecated|impl|private|testing(?=/)|mypy|plugins?)(?:/|\.\w+$)"
     r"|(?:^|/)(?:core|helpers|utils?)/.*\.[cm]?[jt]s$"
 )
 _DEEP_TYPES = re.compile(r"(?:/[^/]+){2}\.d\.[cm]?ts$")
 _DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
+_OLD_HEADING = re.compile(r"\b(?:deprecated|legacy)\b", re.IGNORECASE)
 _MAX_DEPTH = 9
 """Folder depth from which all pages rank the same."""
 _INTRODUCTION_PATHS = (
@@ -71,14 +79,16 @@ def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool 
 
     `has_guides`: there are so many guides that content which they do not name is mostly not meant for users.
     """
-    weight = chunk.weight
+    weight, headings = chunk.weight, (*chunk.breadcrumb, chunk.title)
     if has_guides and _DEEP_TYPES.search(chunk.path):
         weight *= INTERNAL_FACTOR
     if _is_older_major(chunk.path, metadata.get("version", "")):
         weight *= OLDER_FACTOR
     if _INTERNAL_PATH.search(chunk.path):
         weight *= INTERNAL_FACTOR
-    if _SPECIAL_PAGE.search(chunk.path):
+    if _OTHER_RELEASE.search(chunk.path):
+        weight *= OTHER_RELEASE_FACTOR
+    elif _SPECIAL_PAGE.search(chunk.path):
         weight *= SPECIAL_PAGE_FACTOR
     if introduction_rank(chunk) is not None and is_about_project(chunk):
         weight *= INTERNAL_FACTOR
@@ -86,7 +96,7 @@ def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool 
         weight *= README_FACTOR if rank == README_RANK else TUTORIAL_FACTOR
     if chunk.code is None:
         weight *= PROSE_FACTOR * (INTERNAL_FACTOR if introduction_rank(chunk) == README_RANK else 1.0)
-    if _DEPRECATED.search((chunk.text or "")[:300]):
+    if _DEPRECATED.search((chunk.text or "")[:300]) or any(map(_OLD_HEADING.search, headings)):
         weight *= DEPRECATED_FACTOR
     if len(chunk.code or "") + len(chunk.text or "") < 180:
         weight *= SHORT_FACTOR

@@ -45,7 +45,7 @@ MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""
 MIN_GUIDE_PAGES = 50
 """Number of prose pages above which a library has documentation separate from its code."""
-FORMAT = "8"
+FORMAT = "9"
 """Version of the file format; an index in another format is not used and is built again."""
 MAX_INTRODUCTION = 60
 """Chunks read for each step of an introduction."""
