@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from centgate.files import replace_file
 from centgate.libdocs.index.boosts import README_RANK, apply_boosts, introduction_rank, is_about_project
+from centgate.libdocs.index.completion import complete_chunks
 from centgate.libdocs.index.dedupe import drop_repeats, drop_variants
 from centgate.libdocs.index.query import parse_query
 from centgate.libdocs.index.ranking import rank_chunks
@@ -139,7 +140,9 @@ def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
         introductory = (
             take_snippets(_introduction(database), budget) if query.terms and query.is_general else []
         )
-        return introductory or take_snippets(rank_chunks(database, query), budget)
+        if introductory:
+            return introductory
+        return take_snippets(complete_chunks(database, rank_chunks(database, query), budget), budget)
 
 
 def read_metadata(file: Path) -> Mapping[str, str]:

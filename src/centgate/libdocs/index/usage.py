@@ -10,7 +10,7 @@ _DECLARATION_LINE = re.compile(
     r"|type|function|namespace|enum|func|fn)\b)"
 )
 _DECLARATION_FILE = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
-_SOURCE_FILE = re.compile(r"\.(?:pyi?|[cm]?[jt]sx?|go|rs)$")
+SOURCE_FILE = re.compile(r"\.(?:pyi?|[cm]?[jt]sx?|go|rs)$")
 _SIGNATURE_DECORATORS = re.compile(r"\A(?:@\w+(?:\(.*\))?\n)+")
 _CALL = re.compile(r"[\w$\])]\s*\(|<[A-Z]\w*[\s/>]")
 
@@ -31,7 +31,7 @@ def shows_call(path: str, code: str | None, names: Sequence[str] = ()) -> bool:
 
 def _is_declaration(block: str, path: str, names: Sequence[str]) -> bool:
     """True if a block of a source file declares what its chunk is about."""
-    if not _DECLARATION_FILE.search(path) and not (names and _SOURCE_FILE.search(path)):
+    if not _DECLARATION_FILE.search(path) and not (names and SOURCE_FILE.search(path)):
         return False
     declaration = _SIGNATURE_DECORATORS.sub("", block)
     return bool(_DECLARATION_LINE.match(declaration)) or _defines_member(declaration, names)

@@ -1,0 +1,127 @@
+"""Find the names that code defines, imports and calls, by patterns: examples are often no complete code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_NAME = r"[A-Za-z_$][\w$]*"
+_DEFINITION = re.compile(
+    rf"^[ \t]*(?:export[ ]+)?(?:default[ ]+)?(?:async[ ]+)?"
+    rf"(?:def|class|function\*?|const|let|var|interface|type|func|fn)[ ]+({_NAME})"
+    rf"|^[ \t]*({_NAME}(?:[ ]*,[ ]*{_NAME}){{0,5}})[ ]*:?=(?!=)"
+    rf"|\bas[ ]+({_NAME})[ ]*:"
+    rf"|\b(?:const|let|var)[ ]*[{{\[]([^{{}}\[\]=]{{1,200}})[}}\]][ ]*=",
+    re.MULTILINE,
+)
+_BINDING = re.compile(
+    rf"\bfor[ ]+(?:\(?(?:const|let)[ ]+)?({_NAME}(?:[ ]*,[ ]*{_NAME}){{0,5}})[ ]+(?:in|of)\b"
+    rf"|\blambda[ ]+([^:\n]{{1,100}}):"
+    rf"|\b(?:def|function)\b[ ]*(?:{_NAME})?\(([^()]{{1,400}})\)|\(([^()]{{1,200}})\)[ ]*=>|({_NAME})[ ]*=>"
+)
+"""Variables of loops and parameters of functions."""
+_IMPORT = re.compile(
+    r"^from[ ]+[\w.]+[ ]+import[ ]+(?:\([^()]{1,600}\)|[^\n(#]{1,200})(?=[ ]*(?:#.*)?$)"
+    r"|^import[ ]+[\w.]+(?:[ ]+as[ ]+\w+)?(?=[ ]*(?:#.*)?$)"
+    r"|^import[ ]+(?:[^;'\"]{1,600}?[ \n]from[ ]+)['\"][^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
+    r"|^(?:const|let|var)[ ]+[^;=]{1,300}=[ ]*require\(['\"][^'\"\n]{1,200}['\"]\);?(?=[ ]*(?://.*)?$)",
+    re.MULTILINE,
+)
+_COMMENT_OR_STRING = re.compile(
+    r"/\*.*?(?:\*/|\Z)|(?<![:\w])//[^\n]*|(?:^|(?<=\s))\#[^\n]*"
+    r"|\"[^\"\n]*\"|'[^'\n]*'",
+    re.DOTALL,
+)
+_IMPORTED_FROM = re.compile(r"^from[ ]+[\w.]+[ ]+import\b|\bfrom[ ]+['\"].*|=[ ]*require\(.*")
+_WORD = re.compile(_NAME)
+_FREE_NAME = re.compile(rf"(?<![\w$.])({_NAME})(?![\w$]|[ ]*(?:=(?![=>])|:(?!:)))")
+"""A name that is no attribute, argument or key."""
+_CREATION = re.compile(
+    rf"^(?:(?:const|let|var)[ ]+)?({_NAME})(?:[ ]*:[ ]*[\w.\[\], |]+)?[ ]*=[ ]*"
+    rf"(?:await[ ]+)?(?:new[ ]+)?[A-Za-z_$][\w$.]*\(.*\);?(?=[ ]*(?:(?://|\#).*)?$)",
+    re.MULTILINE,
+)
+_IMPORT_WORDS = frozenset(("import", "from", "as", "type", "const", "let", "var", "typeof"))
+_TYPE = re.compile(r"(?<![\w$.])(?:[a-z]\w{0,20}\.)?([A-Z]\w{2,60})")
+_CLASS_HEAD = re.compile(r"(?:export |declare |default |abstract )*(?:class|interface)\b")
+MAX_MEMBER_LINES = 14
+"""Lines of a declaration above which it is the outline of a type, not one member inside its type."""
+_ALWAYS_KNOWN = frozenset(("console", "exports", "module", "process", "require", "self", "super", "this"))
+MAX_LINE = 120
+"""Maximum characters of a line that creates something."""
+MIN_NAME = 2
+"""Minimum letters of a name that connects two pieces of code; one letter is used for anything."""
+
+
+def find_defined(code: str) -> frozenset[str]:
+    """Return the names that code assigns, declares or imports."""
+    groups = ["".join(found) for found in (*_DEFINITION.findall(code), *_BINDING.findall(code))]
+    names = {name for group in groups for name in _WORD.findall(group)}
+    names.update(name for line in find_imports(code) for name in imported_names(line))
+    return frozenset(name for name in names if len(name) >= MIN_NAME)
+
+
+def find_words(code: str) -> frozenset[str]:
+    """Return the names in code without those in its comments and its strings of one line."""
+    return frozenset(_WORD.findall(_COMMENT_OR_STRING.sub(" ", code)))
+
+
+def find_free_names(code: str) -> frozenset[str]:
+    """Return the names that code uses and does not define."""
+    used = frozenset(_FREE_NAME.findall(_COMMENT_OR_STRING.sub(" ", code)))
+    return used - find_defined(code) - _ALWAYS_KNOWN
+
+
+def find_creations(code: str) -> dict[str, str]:
+    """Return the lines that create something, by the name that they give it: `client = Client("host")`."""
+    lines = ((found[1], found[0].rstrip()) for found in _CREATION.finditer(code))
+    return {name: line for name, line in lines if len(line) <= MAX_LINE and _is_closed(line)}
+
+
+def find_imports(code: str) -> list[str]:
+    """Return the statements of Python and JavaScript that import something, without indented ones."""
+    return [found[0].rstrip() for found in _IMPORT.finditer(code)]
+
+
+def imported_names(statement: str) -> frozenset[str]:
+    """Return the names that a statement of `find_imports` makes known: `import a.b as c` gives `c`."""
+    names = _IMPORTED_FROM.sub("", statement)
+    if names == statement and "as" not in names.split():
+        names = names.split(".", 1)[0]
+    # of `a as b`, only b is known
+    names = re.sub(rf"[\w$*.]+[ ]+as[ ]+({_NAME})", r"\1", names)
+    return frozenset(_WORD.findall(names)) - _IMPORT_WORDS
+
+
+def find_parameter_types(declaration: str) -> list[str]:
+    """Return the names that may be types of parameters in a declaration of TypeScript, each once.
+
+    Of a class, these are the parameters of its constructor; an interface has none.
+    """
+    if _CLASS_HEAD.match(declaration) and "constructor(" in declaration:
+        declaration = f"{declaration.partition('constructor(')[2].partition(');')[0]})"
+    elif _CLASS_HEAD.match(declaration) and declaration.count("\n") > MAX_MEMBER_LINES:
+        return []
+    return list(dict.fromkeys(_TYPE.findall(declaration.rpartition(")")[0])))
+
+
+def has_call(code: str, name: str, *, member: bool = False) -> bool:
+    """True if code calls a name, or uses it as component or decorator; a member also as key or argument."""
+    escaped = re.escape(name)
+    if member:
+        return re.search(rf"(?<![\w$]){escaped}\??[ ]*(?:\(|<[^<>\n]*>\(|[:=](?!=))", code) is not None
+    call = rf"(?<![\w$])(?<!def )(?<!function )(?<!class ){escaped}(?:<[^<>\n]*>)?(?:\(|`)"
+    return re.search(rf"{call}|<{escaped}[\s/>]|@{escaped}\b|extends[ ]+{escaped}\b", code) is not None
+
+
+def mentions(code: str, names: Iterable[str]) -> bool:
+    """True if any of the names is in code."""
+    return not find_words(code).isdisjoint(names)
+
+
+def _is_closed(line: str) -> bool:
+    """True if a line closes all brackets and quotes that it opens."""
+    is_quoted = all(line.count(quote) % 2 == 0 for quote in "\"'`")
+    return is_quoted and all(
+        line.count(opening) == line.count(closing) for opening, closing in ("()", "[]", "{}")
+    )

@@ -1,0 +1,284 @@
+"""Snippets that are completed by their section, an example, fields of options, and imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from centgate.libdocs.index import search_index
+from centgate.libdocs.libraries import DocSnippet
+from centgate.libdocs.parse.documents import PackageDocument
+
+ABOUT = {"name": "quill", "version": "2.1.0"}
+URL = "https://github.com/goose/quill/blob/v2/docs/guide.md"
+GUIDE = """# Guide
+
+## Begin
+
+```python
+from quill import Nib, Well
+
+well = Well(3)
+```
+
+## Timing a stroke
+
+A component that measures how long a stroke takes is a class with two methods, of which both are optional.
+
+```python
+class StrokeTimer:
+    def before(self, stroke):
+        stroke.started = now()
+```
+
+Then it is passed to the desk, which calls it for each stroke in the order in which these arrive at it.
+
+```python
+desk = Desk(components=[StrokeTimer()])
+```
+
+## Blotting ink
+
+Ink is blotted with paper, and never with a sleeve, since sleeves are dear and paper is not at all dear.
+
+```python
+nib = Nib(well)
+nib.blot()
+```
+"""
+TYPES = """
+/** Cuts a feather to a pen, with the angle that its owner asks for and no other. */
+export declare function cutFeather(feather: string, options?: CutOptions): Pen;
+
+export interface CutOptions {
+    angle?: number;
+    leftHanded?: boolean;
+}
+
+/** A hand that holds a pen, and lets go of it when the clock strikes. */
+export declare class Hand {
+    /** Puts the pen to the paper, as gently as it goes, and waits for the ink to flow. */
+    press(force: number): void;
+}
+"""
+README = """# Quill
+
+Pens for all who write by hand, in the evening as well as in the morning, and on any paper that is at hand.
+
+## First letter
+
+Begin with a feather of a goose.
+
+```javascript
+import { cutFeather } from 'quill'
+
+const pen = cutFeather('goose')
+```
+
+## Pressing
+
+```javascript
+const button = new Button()
+button.press(1)
+
+const hand = new Hand()
+hand.press(3)
+```
+"""
+
+
+def search(
+    folder: Path, topic: str, documents: list[PackageDocument], budget: int = 2500
+) -> list[DocSnippet]:
+    file = folder / "quill.db"
+    search_index.write_index(file, documents, ABOUT)
+    return search_index.search(file, topic, budget)
+
+
+def guide(text: str = GUIDE) -> list[PackageDocument]:
+    return [PackageDocument("docs/guide.md", text, "markdown", URL)]
+
+
+def typescript() -> list[PackageDocument]:
+    return [
+        PackageDocument("README.md", README, "markdown", "https://unpkg.com/quill@2/README.md"),
+        PackageDocument("index.d.ts", TYPES, "typescript", None),
+    ]
+
+
+def test_section_continues_where_its_code_is_used(tmp_path: Path) -> None:
+    first, *others = search(tmp_path, "timing a stroke", guide())
+
+    assert first.title == "Guide > Timing a stroke"
+    assert first.code
+    assert first.code.startswith("class StrokeTimer")
+    assert first.text
+    assert "Then it is passed" in first.text
+    assert "```python\ndesk = Desk(components=[StrokeTimer()])\n```" in first.text
+    assert first.source_url == f"{URL}?plain=1#L11-L25"
+    assert all("Desk(" not in (each.code or "") for each in others)
+
+
+def test_code_is_preceded_by_what_it_needs(tmp_path: Path) -> None:
+    text = """# Guide
+
+## Sealing
+
+A letter is written on paper, which has to be folded twice before anybody can think of sealing it.
+
+```python
+letter = Paper("a4").fold(2)
+```
+
+Wax seals it as soon as it is warm, which takes a minute by the fire and two minutes by the candle.
+
+```python
+letter.seal(wax="red")
+```
+"""
+    first, *_ = search(tmp_path, "wax seal by the candle", guide(text))
+
+    assert first.code == 'letter.seal(wax="red")'
+    assert first.text
+    assert first.text.startswith("A letter is written")
+    assert '```python\nletter = Paper("a4").fold(2)\n```' in first.text
+
+
+def test_neighbour_that_is_no_python_is_marked(tmp_path: Path) -> None:
+    text = GUIDE.replace("desk = Desk(components=[StrokeTimer()])", "desk = Desk(components=[StrokeTimer(")
+
+    first, *_ = search(tmp_path, "timing a stroke", guide(text))
+
+    assert "```python fragment\ndesk = Desk" in (first.text or "")
+    assert first.complete is True
+
+
+def test_imports_of_page_are_given(tmp_path: Path) -> None:
+    first, *_ = search(tmp_path, "blotting ink with paper", guide())
+
+    assert first.code == "nib = Nib(well)\nnib.blot()"
+    assert first.text
+    assert first.text.endswith(
+        "From the code above on this page:\n\n```python\nfrom quill import Nib, Well\nwell = Well(3)\n```"
+    )
+
+
+def test_signature_gets_its_example_and_fields(tmp_path: Path) -> None:
+    [first] = [each for each in search(tmp_path, "cutFeather", typescript()) if each.title == "cutFeather"]
+
+    assert first.code
+    assert first.code.startswith("export declare function cutFeather")
+    assert first.text
+    assert "From Quill > First letter (https://unpkg.com/quill@2/README.md):" in first.text
+    assert "const pen = cutFeather('goose')" in first.text
+    assert "leftHanded?: boolean" in first.text
+
+
+def test_method_gets_example_that_names_its_class(tmp_path: Path) -> None:
+    documents = [
+        PackageDocument("docs/other.md", "# Other\n\n```js\nmachine.press(1)\n```\n", "markdown", None),
+        *typescript(),
+    ]
+
+    [first] = [each for each in search(tmp_path, "Hand.press", documents) if each.title == "Hand.press"]
+
+    assert first.text
+    assert "hand.press(3)" in first.text
+    assert "machine.press" not in first.text
+
+
+def test_option_without_example_gets_function_that_takes_it(tmp_path: Path) -> None:
+    types = """
+export interface StrokeOptions {
+    /** Lifts the pen from the paper after so many strokes, counted from the first one. */
+    liftAfter?: number;
+}
+export declare function stroke(pen: string, options?: StrokeOptions): void;
+"""
+    documents = [PackageDocument("index.d.ts", types, "typescript", None)]
+
+    first, *_ = search(tmp_path, "lift the pen after some strokes", documents)
+
+    assert first.title == "StrokeOptions.liftAfter"
+    assert first.text
+    assert "From stroke:\n\n```typescript\nexport declare function stroke(" in first.text
+
+
+def test_method_without_example_gets_its_class(tmp_path: Path) -> None:
+    source = '''
+class Blotter:
+    """Keeps the paper of a desk dry."""
+
+    def __init__(self, paper: str, weight: int = 3) -> None: ...
+
+    def press(self, letter: str) -> None:
+        """Presses a letter until all of its ink is dry, which may take a while."""
+'''
+    documents = [PackageDocument("quill/blotter.py", source, "python", None)]
+
+    first, *_ = search(tmp_path, "press a letter until its ink is dry", documents)
+
+    assert first.title == "quill.blotter.Blotter.press"
+    assert first.text
+    assert "class Blotter:\n    def __init__(paper: str, weight: int = 3) -> None: ..." in first.text
+
+
+def test_objects_of_other_docstrings_are_not_given(tmp_path: Path) -> None:
+    source = '''
+def wash(feather):
+    """Wash a feather until it is white.
+
+    >>> from quill import Goose
+    >>> plume = Goose(3)
+    >>> wash(plume)
+    """
+
+def dry(feather):
+    """Dry a feather in the sun, on a stone.
+
+    >>> dry(plume, Goose)
+    """
+'''
+    documents = [PackageDocument("quill/feathers.py", source, "python", None)]
+
+    first, *_ = search(tmp_path, "dry a feather in the sun", documents)
+
+    assert first.title == "quill.feathers.dry"
+    assert first.text
+    assert first.text.endswith("```python\nfrom quill import Goose\n```")
+
+
+def test_type_of_options_gets_function_that_takes_it(tmp_path: Path) -> None:
+    types = """
+/** Strokes that are lifted from the paper before the ink runs dry on it. */
+export interface StrokeOptions {
+    liftAfter?: number;
+}
+export declare function stroke(pen: string, options?: StrokeOptions): void;
+"""
+    documents = [PackageDocument("index.d.ts", types, "typescript", None)]
+
+    first, *_ = search(tmp_path, "strokes lifted before the ink runs dry", documents)
+
+    assert first.title == "StrokeOptions"
+    assert first.text
+    assert "export declare function stroke(" in first.text
+
+
+@pytest.mark.parametrize("budget", [120, 200, 400, 1000, 2500, 5000])
+def test_completed_snippets_keep_budget(tmp_path: Path, budget: int) -> None:
+    for number, topic in enumerate(("timing a stroke", "cutFeather", "feather and ink")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        snippets = search(folder, topic, [*guide(), *typescript()], budget)
+
+        assert snippets
+        assert sum(each.tokens for each in snippets) <= budget
+
+
+def test_small_budget_is_not_spent_on_neighbours(tmp_path: Path) -> None:
+    first, *_ = search(tmp_path, "timing a stroke", guide(), budget=200)
+
+    assert "Desk(" not in (first.text or "")
