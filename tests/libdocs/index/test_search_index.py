@@ -502,6 +502,29 @@ def test_exported_names_precede_internals(tmp_path: Path) -> None:
     assert list_titles(file, "dip a pen into ink")[0] == "acme.dip_pen"
 
 
+def test_functions_precede_types_and_errors(tmp_path: Path) -> None:
+    types = (
+        "/** Key that verifies a token. */\nexport interface VerifyTokenKey { kty: string; alg: string }\n"
+        "/** Checks that a token was signed with a key, and returns what it says about its holder. */\n"
+        "export declare function verifyToken(token: string): Promise<void>;\n"
+    )
+    source = (
+        'class TimeoutError(Exception):\n    """Set a timeout."""\n\n'
+        'def send(thing, timeout=5):\n    """Send a thing, with a timeout in seconds that can be set."""\n'
+    )
+    file = tmp_path / "functions.db"
+    documents = [
+        PackageDocument("index.d.ts", types, "typescript", None),
+        PackageDocument("acme/sending.py", source, "python", None),
+    ]
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert list_titles(file, "verify a token with a key")[0] == "verifyToken"
+    assert list_titles(file, "set a timeout")[0] == "acme.sending.send"
+    assert list_titles(file, "VerifyTokenKey")[0] == "VerifyTokenKey"
+
+
 def test_methods_precede_data_of_interface(tmp_path: Path) -> None:
     text = (
         "export interface Pen {\n  /** A wet pen that lies in the drawer of a desk. */\n  ink: string;\n"

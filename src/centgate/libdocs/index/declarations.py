@@ -11,6 +11,7 @@ from itertools import takewhile
 from centgate.libdocs.index.code_names import find_parameter_types, has_call
 from centgate.libdocs.index.rows import ChunkRow, find_chunks_of_names, find_matches, read_chunks
 from centgate.libdocs.index.tokenizer import split_identifier
+from centgate.libdocs.index.usage import OPTIONS_NAME
 from centgate.libdocs.parse.documents import is_test
 
 MIN_WEIGHT = 0.5
@@ -20,9 +21,6 @@ MAX_OWNER = 200
 MAX_FIELDS = 260
 """Maximum tokens of an example, of the class of a member, and of the fields of a type."""
 MAX_MATCHES = 60
-_OPTIONS = re.compile(
-    r"(?:Options?|Opts|Config(?:uration)?|Props|Params|Parameters|Init|Settings|Args|Input)$"
-)
 # fmt: off
 _GENERAL_PARTS = frozenset((
     "args", "base", "client", "config", "configuration", "init", "input", "options", "params", "props",
@@ -57,7 +55,7 @@ def find_usage(
         if is_example and has_call(each.code or "", name, member=bool(owner)):
             yield _from_place(each, MAX_EXAMPLE)
     of_type = owner or name
-    for each in _read_matches(database, of_type, (), ranked) if owner or _OPTIONS.search(name) else ():
+    for each in _read_matches(database, of_type, (), ranked) if owner or OPTIONS_NAME.search(name) else ():
         if owner and each.page == row.page and _shows_owner(each, owner):
             yield _from_place(each, MAX_OWNER)
         elif _takes_options(each, of_type):
@@ -69,7 +67,7 @@ def find_fields(database: sqlite3.Connection, row: ChunkRow) -> Iterator[Declara
     names = [
         name
         for name in find_parameter_types(_declaration(row))
-        if _OPTIONS.search(name) and name not in row.title.split(".")
+        if OPTIONS_NAME.search(name) and name not in row.title.split(".")
     ]
     definitions = find_chunks_of_names(database, names) if names else []
     rows = {each.id: each for each in read_chunks(database, {number for _, number in definitions})}
@@ -106,7 +104,7 @@ def _shows_owner(row: ChunkRow, owner: str) -> bool:
 
 def _takes_options(row: ChunkRow, owner: str) -> bool:
     """True if a chunk declares a function or a class with a parameter of this type of options."""
-    if not _OPTIONS.search(owner) or row.title.rpartition(".")[2] == owner:
+    if not OPTIONS_NAME.search(owner) or row.title.rpartition(".")[2] == owner:
         return False
     declaration = _declaration(row)
     return owner in find_parameter_types(declaration) and bool(

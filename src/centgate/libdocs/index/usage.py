@@ -12,6 +12,14 @@ _DECLARATION_LINE = re.compile(
 _DECLARATION_FILE = re.compile(r"\.d\.[cm]?ts$|\.pyi$")
 SOURCE_FILE = re.compile(r"\.(?:pyi?|[cm]?[jt]sx?|go|rs)$")
 _SIGNATURE_DECORATORS = re.compile(r"\A(?:@\w+(?:\(.*\))?\n)+")
+OPTIONS_NAME = re.compile(
+    r"(?:Options?|Opts|Config(?:uration)?|Props|Params|Parameters|Init|Settings|Args|Input)$"
+)
+"""End of the name of a type whose fields are what a function can be told."""
+_TYPE = re.compile(r"(?:(?:export|declare|default)\s+)*(?:interface|type)\b")
+_ERROR = re.compile(
+    r"(?:@[^\n]*\n)*class (?:\w*(?:Error|Exception|Warning)\b|\w+\([^()\n]*(?:Error|Exception|Warning)\))"
+)
 _CALL = re.compile(r"[\w$\])]\s*\(|<[A-Z]\w*[\s/>]")
 
 
@@ -27,6 +35,16 @@ def shows_call(path: str, code: str | None, names: Sequence[str] = ()) -> bool:
     lines = [line for block in blocks for line in block.splitlines()]
     calls = [line for line in lines if not _DECLARATION_LINE.match(line) and _CALL.search(line)]
     return bool(calls)
+
+
+def declares_bare_type(title: str, code: str) -> bool:
+    """True if code declares a type that nothing can be done with by itself, or an exception.
+
+    The fields of options, and members, whose titles are qualified by their type, say what can be done.
+    """
+    if _ERROR.match(code):
+        return True
+    return "." not in title and not OPTIONS_NAME.search(title) and _TYPE.match(code) is not None
 
 
 def _is_declaration(block: str, path: str, names: Sequence[str]) -> bool:
