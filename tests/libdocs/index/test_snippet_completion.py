@@ -164,6 +164,20 @@ def test_imports_of_page_are_given(tmp_path: Path) -> None:
     )
 
 
+def test_part_of_long_example_gets_its_imports(tmp_path: Path) -> None:
+    functions = "\n\n".join(
+        f"def write_{word}(letter):\n" + f"    press(letter, '{word}')\n" * 26
+        for word in ("salutations", "greetings", "introduction", "explanation", "apologies", "signature")
+    )
+    text = f"# Letters\n\nA letter has parts.\n\n```python\nfrom quill import press\n\n\n{functions}\n```\n"
+
+    first, *_ = search(tmp_path, "write apologies", guide(text))
+
+    assert first.title == "Letters (part 2 of 2)"
+    assert first.text
+    assert "from quill import press" in first.text
+
+
 def test_signature_gets_its_example_and_fields(tmp_path: Path) -> None:
     [first] = [each for each in search(tmp_path, "cutFeather", typescript()) if each.title == "cutFeather"]
 

@@ -26,6 +26,8 @@ MAX_TOKENS = 700
 """Maximum tokens of a completed chunk; a longer one stays as it is."""
 BUDGET_SHARE = 3
 """Part of the remaining budget that a completed chunk may take: a third."""
+CONTEXT_SHARE = 8
+"""Part of these tokens that imports may take in addition: an eighth."""
 MAX_UNRELATED = 350
 """Tokens up to which neighbours are added that share no names with a chunk."""
 MAX_NEIGHBOURS = 6
@@ -71,7 +73,7 @@ class _Completion:
         """Return a chunk with what belongs to it, of at most about `limit` tokens."""
         self.given.add(row.id)
         if _count(row) >= limit:
-            return row
+            return self._add_context(row, _count(row) + limit // CONTEXT_SHARE)
         completed = self._add_section(row, limit)
         names = find_own_names(self.database, row)
         if names and not completed.shows_call:
@@ -80,10 +82,13 @@ class _Completion:
         if names and row.language in ("typescript", "tsx"):
             fields = find_fields(self.database, row)
             completed = self._add_parts(completed, fields, limit, most=MAX_TYPES)
-        if context := "\n".join(find_context(self.database, completed)):
-            longer = _append(completed, f"{CONTEXT_NOTE}\n\n```{completed.language}\n{context}\n```")
-            completed = longer if _count(longer) <= limit else completed
-        return completed
+        return self._add_context(completed, limit + limit // CONTEXT_SHARE)
+
+    def _add_context(self, row: ChunkRow, limit: int) -> ChunkRow:
+        """Add the imports and objects that code uses, from the code above it."""
+        context = "\n".join(find_context(self.database, row))
+        longer = _append(row, f"{CONTEXT_NOTE}\n\n```{row.language}\n{context}\n```")
+        return longer if context and _count(longer) <= limit else row
 
     def _add_section(self, row: ChunkRow, limit: int) -> ChunkRow:
         """Return a chunk with those of its section that use its names, or define what it uses; in a short
