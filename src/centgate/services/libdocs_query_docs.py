@@ -46,7 +46,10 @@ class Doc(Data):
     source_url: str | None = Field(description="URL of the snippet's source; null when unknown.")
     language: str | None = Field(description="The language of the code; null when unknown or without code.")
     code: str | None = Field(description=f"Code of the example; null when there is none. {UNTRUSTED}")
-    text: str | None = Field(description=f"The explanation; null when there is none. {UNTRUSTED}")
+    text: str | None = Field(
+        description="The explanation, and code that belongs to the example: more of its section, its "
+        f"imports, or a use that is from another place, which is named; null when there is none. {UNTRUSTED}"
+    )
     tokens: int = Field(ge=0, description="Number of tokens of the snippet, estimated if unknown.")
     complete: bool | None = Field(
         description="True when the code parses by itself and nothing of it is cut, false for a fragment such "
