@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from centgate.libdocs.index.code_names import (
@@ -108,3 +110,23 @@ def test_parameter_types_of_function_and_constructor() -> None:
     assert find_parameter_types(function) == ["Feather", "CutOptions"]
     assert find_parameter_types(outline) == ["QuillOptions"]
     assert find_parameter_types(interface) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" + "a" * 3_000,
+        "import {" + "a," * 1_500,
+        "lambda " * 400,
+        " " * 3_000,
+        "x = f(" * 500,
+        "for a in " * 300,
+    ],
+)
+def test_long_texts_are_searched_in_time(text: str) -> None:
+    start = time.process_time()
+
+    for search in (find_defined, find_free_names, find_imports, find_creations, find_parameter_types):
+        search(text)
+
+    assert time.process_time() - start < 0.5

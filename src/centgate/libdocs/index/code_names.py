@@ -17,7 +17,8 @@ _DEFINITION = re.compile(
 _BINDING = re.compile(
     rf"\bfor[ ]+(?:\(?(?:const|let)[ ]+)?({_NAME}(?:[ ]*,[ ]*{_NAME}){{0,5}})[ ]+(?:in|of)\b"
     rf"|\blambda[ ]+([^:\n]{{1,100}}):"
-    rf"|\b(?:def|function)\b[ ]*(?:{_NAME})?\(([^()]{{1,400}})\)|\(([^()]{{1,200}})\)[ ]*=>|({_NAME})[ ]*=>"
+    rf"|\b(?:def|function)\b[ ]*(?:{_NAME})?\(([^()]{{1,400}})\)"
+    rf"|\(([^()]{{1,200}})\)[ ]*=>|(?<![\w$])({_NAME})[ ]*=>"
 )
 """Variables of loops and parameters of functions."""
 _IMPORT = re.compile(
