@@ -114,7 +114,7 @@ def test_section_continues_where_its_code_is_used(tmp_path: Path) -> None:
     assert first.code
     assert first.code.startswith("class StrokeTimer")
     assert first.text
-    assert "Then it is passed" in first.text
+    assert "both are optional.\n\n(The code of this snippet stands here.)\n\nThen it is passed" in first.text
     assert "```python\ndesk = Desk(components=[StrokeTimer()])\n```" in first.text
     assert first.source_url == f"{URL}?plain=1#L11-L25"
     assert all("Desk(" not in (each.code or "") for each in others)
@@ -216,7 +216,7 @@ export declare function stroke(pen: string, options?: StrokeOptions): void;
 
     assert first.title == "StrokeOptions.liftAfter"
     assert first.text
-    assert "From stroke:\n\n```typescript\nexport declare function stroke(" in first.text
+    assert "From stroke:\n\n```typescript fragment\nexport declare function stroke(" in first.text
 
 
 def test_method_without_example_gets_its_class(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _BINDING = re.compile(
 _IMPORT = re.compile(
     r"^from[ ]+[\w.]+[ ]+import[ ]+(?:\([^()]{1,600}\)|[^\n(#]{1,200})(?=[ ]*(?:#.*)?$)"
     r"|^import[ ]+[\w.]+(?:[ ]+as[ ]+\w+)?(?=[ ]*(?:#.*)?$)"
-    r"|^import[ ]+(?:[^;'\"]{1,600}?[ \n]from[ ]+)['\"][^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
+    r"|^import[ ]+(?:[^;'\"]{1,600}?[ \n]from[ ]+)['\"](?!npm:|jsr:|https?:)[^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
     r"|^(?:const|let|var)[ ]+[^;=]{1,300}=[ ]*require\(['\"][^'\"\n]{1,200}['\"]\);?(?=[ ]*(?://.*)?$)",
     re.MULTILINE,
 )
@@ -80,7 +80,10 @@ def find_creations(code: str) -> dict[str, str]:
 
 
 def find_imports(code: str) -> list[str]:
-    """Return the statements of Python and JavaScript that import something, without indented ones."""
+    """Return the statements of Python and JavaScript that import something, without indented ones.
+
+    Those by `npm:`, `jsr:` or an address are left out: Node.js and bundlers have no such imports.
+    """
     return [found[0].rstrip() for found in _IMPORT.finditer(code)]
 
 

@@ -37,6 +37,7 @@ MAX_TYPES = 2
 CHARACTERS_PER_TOKEN = 3.4
 """Characters of English and code that count as a token; the median of snippets is 3.6."""
 CONTEXT_NOTE = "From the code above on this page:"
+CODE_NOTE = "(The code of this snippet stands here.)"
 _LINES = re.compile(r"#L(?P<first>\d+)(?:-L?(?P<last>\d+))?$|$")
 
 
@@ -161,12 +162,18 @@ def _choose_side(
 
 
 def _merge_section(row: ChunkRow, group: Sequence[ChunkRow]) -> ChunkRow:
-    """Return a chunk with the text of the others around its own, and their code in this text."""
+    """Return a chunk with the text of the others around its own, and their code in this text.
+
+    A note stands where its own code does on the page, if something follows.
+    """
     main = row if row.code else next((each for each in group if each.code), row)
     parts: list[str] = []
     for each in group:
         parts += [each.text] if each.text else []
-        parts += [_fence(each)] if each.code and each is not main else []
+        if each is not main:
+            parts += [_fence(each)] if each.code else []
+        elif each.code and each is not group[-1]:
+            parts.append(CODE_NOTE)
     return replace(
         row,
         code=main.code,
