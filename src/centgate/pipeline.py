@@ -47,6 +47,7 @@ from centgate.runtime import Runtime
 from centgate.sandbox import WORK_KEYS
 from centgate.schema import Request
 from centgate.service import AnyService
+from centgate.web.fetch.host_limiter import SENDER
 
 
 class PaidCall(msgspec.Struct, frozen=True):
@@ -143,6 +144,7 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     await require_configured(runtime, paid)  # 503
     await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
+    SENDER.set(paid.call.admission.client)
     await require_available(runtime, paid)  # 429, 502
     with paid.service.announce_request(paid.request, runtime.providers[paid.service.slug]):
         return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
@@ -248,12 +250,11 @@ async def _run_measured(runtime: Runtime, service: AnyService, request: Request)
     """Run the service and count the outcome for the public status; cached answers are not counted.
 
     The request has a place in its provider's queue while it runs. Before it is settled it has none, or
-    payments without money could keep others out. It is announced to the host of its page only, also if its
-    buyer has left.
+    payments without money could keep others out.
     """
     started, providers = time.monotonic(), runtime.providers[service.slug]
     try:
-        with service.announce_request(request, providers), service.reserve_place(request, providers):
+        with service.reserve_place(request, providers):
             result = await service.run(request, providers)
     except Exception as error:
         runtime.status.record_error(service.slug, error, time.monotonic() - started)

@@ -289,11 +289,11 @@ class Provider:
         return 0.0
 
     def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Count a request with these options in `estimate_wait`, also before its payment is settled."""
+        """Count a request with these options in `estimate_wait` before its payment is settled."""
         return nullcontext()
 
-    def reserve_place(self) -> AbstractContextManager[None]:
-        """Count the work of a request in `estimate_wait` until the end of the block."""
+    def reserve_place(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Count a request with these options, whose payment is settled, until the end of the block."""
         return nullcontext()
 
     def record_status(self, status: Status, **more: Any) -> None:

@@ -208,7 +208,7 @@ class Service(Generic[R, D]):
     def reserve_place(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
         """Count a request that is being run in the estimates of the provider that will be asked first."""
         first = self._find_first(request, providers)
-        return first.reserve_place() if first else nullcontext()
+        return first.reserve_place(request.canonical) if first else nullcontext()
 
     def _find_first(self, request: R, providers: Mapping[str, Provider]) -> Provider | None:
         """Return the provider that will be asked first; None if all are down, or none has a queue."""

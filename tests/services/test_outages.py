@@ -491,6 +491,41 @@ def test_single_requests_for_slow_host_are_answered(slow_shop: Shop, slow_site: 
     assert {each.status_code for each in responses} == {200}
 
 
+def send_from(shop: Shop, address: str, slug: str, body: Any, payment: str) -> httpx.Response:
+    """Send a paid request as the proxy forwards it for a client address."""
+    headers = {"PAYMENT-SIGNATURE": payment, "X-Forwarded-For": address}
+    return shop.client.post(SERVICES[slug].path, json=body, headers=headers)
+
+
+def test_unpaid_requests_of_one_address_keep_no_other_from_host(
+    api: ApiFactory,
+    settings: Settings,
+    facilitator: StubFacilitator,
+    upstreams: FakeUpstreams,
+    slow_site: SmallSite,
+) -> None:
+    off = {name: ProviderSettings(enabled=False) for name in ("firecrawl", "exa")}
+    changes = {"providers": off, "fetch_allowed": (slow_site.address,), "fetch_robots": False}
+    changes |= {"trusted_proxies": ("127.0.0.1",)}
+    shop = Shop(api(settings.model_copy(update=changes)), facilitator, upstreams)
+    pages = [[f"{slow_site.url}/{number}-{page}" for page in range(5)] for number in range(4)]
+    empty = [(body, shop.sign("neuralweb-contents", body)) for body in ({"urls": urls} for urls in pages)]
+    body = {"url": f"{slow_site.url}/wanted"}
+    signed = shop.sign("crawler-scrape", body)
+    facilitator.usually = facilitator.reply_slowly(2, refuse_with("insufficient_funds"))
+
+    with ThreadPoolExecutor(len(empty)) as pool:
+        stranger = partial(send_from, shop, "198.51.100.7", "neuralweb-contents")
+        refused = [pool.submit(stranger, *each) for each in empty]
+        while facilitator.settle_calls + sum(each.done() for each in refused) < len(empty):
+            time.sleep(0.01)
+        facilitator.usually = facilitator.settle
+        response = send_from(shop, "203.0.113.9", "crawler-scrape", body, signed)
+
+    assert {each.result().status_code for each in refused} <= {402, 429}
+    assert response.status_code == 200, response.text
+
+
 def empty_chain(asked: RecordedRequest) -> tuple[int, Any]:
     """Fake node of a chain without contents."""
 

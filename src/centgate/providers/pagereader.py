@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -145,9 +145,15 @@ class PageReader(Provider):
             self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
         )
 
-    def reserve_place(self) -> AbstractContextManager[None]:
-        """Count a page of this buyer in the queue for a parser before it is fetched."""
-        return self.resources.page_parsers.reserve_place() if self.resources else nullcontext()
+    @contextmanager
+    def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
+        """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
+        if self.resources is None:
+            yield
+            return
+        fetches = self.resources.fetcher.reserve(*_describe_fetches(options))
+        with fetches, self.resources.page_parsers.reserve_place():
+            yield
 
     async def _read_or_reason(self, url: str, parse_seconds: float) -> WebPage | UnreadPage:
         seconds = self.remaining_seconds * 0.95

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,9 +109,15 @@ class SiteMapper(Provider):
             self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
         )
 
-    def reserve_place(self) -> AbstractContextManager[None]:
-        """Count a page of this buyer in the queue for a parser before it is fetched."""
-        return self.resources.page_parsers.reserve_place() if self.resources else nullcontext()
+    @contextmanager
+    def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
+        """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
+        if self.resources is None:
+            yield
+            return
+        fetches = self.resources.fetcher.reserve(*_describe_fetches(options))
+        with fetches, self.resources.page_parsers.reserve_place():
+            yield
 
     @instrumented
     async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:

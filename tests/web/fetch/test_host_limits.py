@@ -15,7 +15,14 @@ from hostile_site import FORBIDDEN, Web, format_head, format_response, send_all,
 
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchResult, open_fetcher
-from centgate.web.fetch.host_limiter import FIRST_ESTIMATE, MAX_PER_HOST, MAX_TOTAL, HostLimiter
+from centgate.web.fetch.host_limiter import (
+    FIRST_ESTIMATE,
+    MAX_PER_HOST,
+    MAX_TOTAL,
+    MAX_UNPAID,
+    SENDER,
+    HostLimiter,
+)
 
 pytestmark = pytest.mark.extended
 
@@ -191,6 +198,24 @@ def test_equal_requests_count_once() -> None:
         other, equal = limited.wait_for("a.test"), limited.wait_for("a.test", key="same")
 
     assert (other, equal) == (0, 0)
+
+
+async def test_unpaid_requests_of_one_sender_count_little_for_others() -> None:
+    limited = Limited()
+    SENDER.set("stranger")
+
+    with limited.limiter.announce(["a.test"] * 5, "one"), limited.limiter.announce(["a.test"] * 5, "two"):
+        own = limited.wait_for("a.test")
+        SENDER.set("buyer")
+        unpaid = limited.wait_for("a.test")
+        with limited.limiter.reserve(["a.test"] * 5, "one"):
+            half_paid = limited.wait_for("a.test")
+        after = limited.wait_for("a.test")
+    ended = limited.wait_for("a.test")
+
+    assert (own, unpaid) == (5 * FIRST_ESTIMATE, MAX_UNPAID / MAX_PER_HOST * FIRST_ESTIMATE)
+    assert half_paid == after == 3 * FIRST_ESTIMATE
+    assert ended == 0
 
 
 async def test_wait_follows_durations_of_host() -> None:

@@ -146,11 +146,15 @@ class Fetcher:
         return self._host_limiter.estimate_wait(_list_hosts(urls), key)
 
     def announce(self, urls: Collection[str], key: Hashable) -> AbstractContextManager[None]:
-        """Count a request for these URLs in `estimate_wait`, also before its first fetch.
+        """Count a request for these URLs in `estimate_wait` before its payment is settled.
 
         Requests with an equal `key` count once, as they share their answer.
         """
         return self._host_limiter.announce(_list_hosts(urls), key)
+
+    def reserve(self, urls: Collection[str], key: Hashable) -> AbstractContextManager[None]:
+        """Count a request for these URLs whose payment is settled."""
+        return self._host_limiter.reserve(_list_hosts(urls), key)
 
     async def close(self) -> None:
         """Stop the resolver threads; connections end with their fetches."""

@@ -17,6 +17,8 @@ MAX_TOTAL = 64
 """Maximum concurrent connections to all hosts."""
 FIRST_ESTIMATE = 1.0
 """Seconds that a fetch of a host is thought to take before any was measured."""
+MAX_UNPAID = 2
+"""Fetches of a host that others wait for at most, in requests of one client address that are not paid yet."""
 MAX_HOSTS = 10_000
 """Hosts of which the mean duration is kept, the last used ones."""
 _SMOOTHING = 0.3
@@ -39,9 +41,13 @@ class _Announcement:
     """Fetches that a request will make, of those hosts that it has not asked yet."""
 
     pending: Counter[str]
+    sender: str | None
+    """Client address that sent the request; None once its payment is settled."""
     holders: int = 0
 
 
+SENDER: ContextVar[str] = ContextVar("sender", default="")
+"""Client address that sent the request that the current work belongs to."""
 _ANNOUNCEMENT: ContextVar[_Announcement | None] = ContextVar("announcement", default=None)
 """Announcement of the request that the current work belongs to."""
 
@@ -59,8 +65,8 @@ class HostLimiter:
         self._total_slots = asyncio.Semaphore(MAX_TOTAL)
         self._mean_seconds: OrderedDict[str, float] = OrderedDict()
         self._announcements: dict[Hashable, _Announcement] = {}
-        self._pending = Counter[str]()
-        """Announced fetches of each host that have not begun."""
+        self._pending: dict[str, Counter[str | None]] = {}
+        """Announced fetches of each host that have not begun, by the sender of their announcement."""
 
     @property
     def active_hosts(self) -> int:
@@ -72,7 +78,7 @@ class HostLimiter:
         """Hold a connection slot of a host."""
         if (announcement := _ANNOUNCEMENT.get()) and announcement.pending[host] > 0:
             announcement.pending[host] -= 1
-            self._pending[host] -= 1
+            self._add_pending(host, announcement.sender, -1)
         state = self._hosts.setdefault(host, _HostState())
         state.users += 1
         try:
@@ -93,22 +99,41 @@ class HostLimiter:
     def announce(self, hosts: Collection[str], key: Hashable) -> Generator[None]:
         """Count a fetch of each host until it begins, or until the end of the block.
 
-        Requests with an equal `key` count once, as they share their answer.
+        Requests with an equal `key` count once, as they share their answer. Their payment may have no money:
+        for others, those of one sender are at most `MAX_UNPAID` fetches of a host.
         """
+        with self._hold(hosts, key, SENDER.get()):
+            yield
+
+    @contextmanager
+    def reserve(self, hosts: Collection[str], key: Hashable) -> Generator[None]:
+        """Count the fetches of a request whose payment is settled, all of them and for everybody."""
+        with self._hold(hosts, key, None) as announcement:
+            for host, number in announcement.pending.items():
+                self._add_pending(host, announcement.sender, -number)
+                self._add_pending(host, None, number)
+            announcement.sender = None
+            yield
+
+    @contextmanager
+    def _hold(self, hosts: Collection[str], key: Hashable, sender: str | None) -> Generator[_Announcement]:
+        """Join the announcement of a key, or make it; it ends with the last block that holds it."""
         announcement = self._announcements.get(key)
         if announcement is None:
-            announcement = self._announcements[key] = _Announcement(Counter(hosts))
-            self._pending.update(hosts)
+            announcement = self._announcements[key] = _Announcement(Counter(hosts), sender)
+            for host, number in announcement.pending.items():
+                self._add_pending(host, sender, number)
         announcement.holders += 1
         token = _ANNOUNCEMENT.set(announcement)
         try:
-            yield
+            yield announcement
         finally:
             _ANNOUNCEMENT.reset(token)
             announcement.holders -= 1
             if not announcement.holders:
                 del self._announcements[key]
-                self._pending -= announcement.pending
+                for host, number in announcement.pending.items():
+                    self._add_pending(host, announcement.sender, -number)
                 announcement.pending.clear()  # work that goes on must not subtract them again
 
     def estimate_wait(self, hosts: Collection[str], key: Hashable) -> float:
@@ -122,7 +147,7 @@ class HostLimiter:
 
     def _estimate_host(self, host: str) -> float:
         state = self._hosts.get(host)
-        count = self._pending[host] + (state.users if state else 0)
+        count = self._count_pending(host) + (state.users if state else 0)
         if count < MAX_PER_HOST:
             return 0.0
         mean, now = self._mean_seconds.get(host, FIRST_ESTIMATE), self._clock()
@@ -135,6 +160,19 @@ class HostLimiter:
         for _ in range(count - len(running)):
             heapq.heapreplace(ends, ends[0] + mean)
         return ends[0]
+
+    def _count_pending(self, host: str) -> int:
+        """Return the announced fetches of a host that the current sender's request would wait for."""
+        counts, own = self._pending.get(host, Counter[str | None]()), (None, SENDER.get())
+        return sum(number if each in own else min(number, MAX_UNPAID) for each, number in counts.items())
+
+    def _add_pending(self, host: str, sender: str | None, number: int) -> None:
+        counts = self._pending.setdefault(host, Counter())
+        counts[sender] += number
+        if not counts[sender]:
+            del counts[sender]
+        if not counts:
+            del self._pending[host]
 
     def _record_duration(self, host: str, seconds: float) -> None:
         mean = self._mean_seconds.pop(host, FIRST_ESTIMATE)
