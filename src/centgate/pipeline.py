@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -145,8 +146,12 @@ async def _serve_paid(runtime: Runtime, paid: PaidRequest) -> StoredAnswer:
     await paid.call.admission.check_payment(payment, binding.digest, runtime.journal)  # 429
     WORK_KEYS.set((f"payer:{payment.key.payer}",))
     SENDER.set(paid.call.admission.client)
+    providers = runtime.providers[paid.service.slug]
+    is_announced = paid.service.is_announced(paid.request, providers) and not await _has_answer(runtime, paid)
     await require_available(runtime, paid)  # 429, 502
-    with paid.service.announce_request(paid.request, runtime.providers[paid.service.slug]):
+    # no await between the estimate and the announcement, or a burst would be admitted in whole
+    announced = paid.service.announce_request(paid.request, providers) if is_announced else nullcontext()
+    with announced:
         return await runtime.single_flight.run(payment, binding, partial(fulfil, runtime, paid))
 
 
@@ -304,7 +309,7 @@ async def require_available(runtime: Runtime, paid: PaidRequest) -> None:
     known = await runtime.journal.find_note(payment)
     if known and known.state not in ("refused", "unused"):
         return
-    if await runtime.response_cache.has_fresh(paid.binding.digest, service.cache_ttl):
+    if await _has_answer(runtime, paid):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
     is_processing = runtime.single_flight.is_processing(payment, paid.binding)
@@ -313,6 +318,11 @@ async def require_available(runtime: Runtime, paid: PaidRequest) -> None:
     if outage:
         runtime.status.record_refusal(service.slug)
     raise refusal.to_error(UNCHARGED_RESEND)
+
+
+async def _has_answer(runtime: Runtime, paid: PaidRequest) -> bool:
+    """Return True if a fresh answer is cached, so that no provider is asked."""
+    return await runtime.response_cache.has_fresh(paid.binding.digest, paid.service.cache_ttl)
 
 
 def request_digest(service: AnyService, request: Request) -> str:

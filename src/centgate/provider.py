@@ -179,6 +179,8 @@ class Provider:
     """
 
     info: ClassVar[ProviderInfo]
+    announces_requests: ClassVar[bool] = False
+    """True if `announce_request` counts requests that need an answer of this provider."""
     trace: RequestTrace
     resale: Resale
     """What its terms, or the operator's agreement with its owner, say of resale."""

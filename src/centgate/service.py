@@ -200,6 +200,11 @@ class Service(Generic[R, D]):
             return None
         return min(waits, key=lambda each: each.seconds)
 
+    def is_announced(self, request: R, providers: Mapping[str, Provider]) -> bool:
+        """Return True if `announce_request` counts this request at a provider."""
+        first = self._find_first(request, providers)
+        return first is not None and first.announces_requests
+
     def announce_request(self, request: R, providers: Mapping[str, Provider]) -> AbstractContextManager[None]:
         """Count a request in the estimates of the provider that will be asked first, before it is settled."""
         first = self._find_first(request, providers)

@@ -491,6 +491,27 @@ def test_single_requests_for_slow_host_are_answered(slow_shop: Shop, slow_site: 
     assert {each.status_code for each in responses} == {200}
 
 
+def test_requests_for_cached_pages_keep_no_other_from_host(slow_shop: Shop, slow_site: SmallSite) -> None:
+    bodies = [{"url": f"{slow_site.url}/{number}"} for number in range(12)]
+    for body in bodies:
+        assert slow_shop.buy("crawler-scrape", body).status_code == 200
+    *payments, wanted = (slow_shop.sign("crawler-scrape", body) for body in [*bodies, {"url": slow_site.url}])
+    facilitator = slow_shop.facilitator
+    facilitator.usually, calls = facilitator.reply_slowly(2), facilitator.settle_calls
+
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        cached = [
+            pool.submit(slow_shop.send, "crawler-scrape", *each)
+            for each in zip(bodies, payments, strict=True)
+        ]
+        while facilitator.settle_calls < calls + len(bodies):
+            time.sleep(0.01)
+        response = slow_shop.send("crawler-scrape", {"url": slow_site.url}, wanted)
+
+    assert {each.result().status_code for each in cached} == {200}
+    assert response.status_code == 200, response.text
+
+
 def send_from(shop: Shop, address: str, slug: str, body: Any, payment: str) -> httpx.Response:
     """Send a paid request as the proxy forwards it for a client address."""
     headers = {"PAYMENT-SIGNATURE": payment, "X-Forwarded-For": address}

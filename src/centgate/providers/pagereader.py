@@ -77,6 +77,7 @@ class PageReader(Provider):
         terms="Pages are under the rights of their sites, whose robots.txt is respected.",
         timeout=15,
     )
+    announces_requests = True
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)

@@ -91,6 +91,7 @@ class SiteMapper(Provider):
         terms="Lists addresses that a site publishes itself, and respects its robots.txt.",
         timeout=15,
     )
+    announces_requests = True
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
