@@ -316,6 +316,19 @@ async def test_event_of_before_clock_was_set_back_is_sent(
     assert (entry.state, entry.attempts) == ("sent", len(statuses))
 
 
+async def test_event_that_another_server_has_just_claimed_is_not_sent_twice(
+    webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer
+) -> None:
+    async with open_outbox(webhook_database_settings) as outbox:
+        await outbox.deliver(buyer)
+        later = outbox.clock.now + 3  # after the time was read that the event is compared with
+        claimed = await outbox.store.run(partial(webhook_outbox.claim_due, later, 1, LEASE_SECONDS))
+        await outbox.senders[0].limit_waits()
+        await outbox.send()
+
+    assert (len(claimed), receiver.ids) == (1, [])
+
+
 @pytest.mark.parametrize("seconds_back", [0, HOUR])
 async def test_pause_of_failed_event_is_kept(
     webhook_database_settings: Settings, receiver: WebhookReceiver, buyer: Buyer, seconds_back: float

@@ -321,12 +321,12 @@ def claim_due(at: float, limit: int, lease_seconds: float) -> UnitOfWork[list[Du
     return [DueEvent(*(row[name] for name in names)) for row in rows]
 
 
-def limit_waits(at: float, longest_wait: float, lease_seconds: float) -> UnitOfWork[None]:
-    """Make events due whose next attempt is later than any that was set at this time or before.
+def limit_waits(at: float, longest_wait: float, longest_lease: float) -> UnitOfWork[None]:
+    """Make events due whose next attempt is later than any that was set at about this time or before.
 
     The database's clock was set back since: they would wait until it has caught up.
     """
-    yield BoundStatement(_LIMIT_WAITS, {"at": at, "longest": at + longest_wait, "lease": at + lease_seconds})
+    yield BoundStatement(_LIMIT_WAITS, {"at": at, "longest": at + longest_wait, "lease": at + longest_lease})
 
 
 def record_sent(event: DueEvent, at: float) -> UnitOfWork[None]:

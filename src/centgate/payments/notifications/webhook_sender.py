@@ -38,6 +38,12 @@ JITTER = 0.2
 """Share by which a delay is shortened or prolonged at random."""
 LONGEST_WAIT = max(RETRY_DELAYS[-1] * (1 + JITTER), MAX_RETRY_AFTER)
 """Seconds until the next attempt, at most: a later one was set before the database's clock was set back."""
+CLOCK_MARGIN = 60.0
+"""Seconds by which a time in the outbox must be too late before the clock counts as set back.
+
+An event may have been claimed after the time was read that it is compared with, or by a process whose clock
+is ahead: if it were made due, it would be sent twice at once.
+"""
 SUCCESS_INTERVAL = 60.0
 """Seconds after which a further success is written, so that not every event writes one."""
 TROUBLE_SECONDS = 3600.0
@@ -98,7 +104,9 @@ class WebhookSender:
         """Make events due that were to be sent before the clock was set back. Raises JournalUnavailable."""
         if self._receiver is not None:
             now = await self._journal.now()
-            unit = partial(webhook_outbox.limit_waits, now, LONGEST_WAIT, LEASE_SECONDS)
+            unit = partial(
+                webhook_outbox.limit_waits, now, LONGEST_WAIT + CLOCK_MARGIN, LEASE_SECONDS + CLOCK_MARGIN
+            )
             await self._store.run(unit)
 
     async def record_stuck_payments(self) -> None:
