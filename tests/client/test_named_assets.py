@@ -15,6 +15,7 @@ from hostile import (
     PlannedResponse,
     answer_body,
     build_offer,
+    error_response,
     payment_required,
     payment_response,
     service_entry,
@@ -157,6 +158,21 @@ def test_unclear_entries_are_refused(entries: Any, problem: str) -> None:
 
     with pytest.raises(ValidationError, match=problem):
         BuyerSettings(**options)
+
+
+def test_advice_on_money_names_the_token(shell: Shell, hostile: HostileApi) -> None:
+    """Circle's USDC, sent to the wallet, would not pay."""
+    hostile.catalogue = PlannedResponse(200, {"services": [service_entry(payment={"network": LOCAL})]})
+    note = {"state": "refused", "charged": False, "retry": "new_payment"}
+    hostile.paid = [error_response(402, "payment_required", note=note, reason="insufficient_funds")]
+    setting = {"CENTGATE_ALLOWED_ASSETS": json.dumps([NAMED])}
+
+    shown = shell("wallet", "show", **setting)
+    done = shell("call", SLUG, "--body", "{}", **setting)
+
+    assert f"send the token {TOKEN} on {LOCAL} to the address" in " ".join(shown.stdout.split())
+    assert f"in the token {TOKEN} on {LOCAL}" in done.stderr
+    assert f"send the token {TOKEN} to it" in done.stderr
 
 
 def test_balance_is_that_of_named_token(shell: Shell) -> None:

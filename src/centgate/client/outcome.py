@@ -27,6 +27,7 @@ from centgate.client.responses import (
     parse_receipt,
 )
 from centgate.client.transport import HttpResponse, TransportError
+from centgate.signing.assets import describe_token
 
 EXPIRED_REASON = "invalid_exact_evm_payload_authorization_valid_before"
 """x402's reason for a payment whose validity window has ended."""
@@ -207,9 +208,10 @@ def _payment_refused(failure: ErrorResponse, payment: Payment) -> PaymentRefused
     sentence = f"the API refused the payment, and reports that no money moved: {failure.message}"
     if failure.reason in LOW_BALANCE_REASONS:
         error_type = InsufficientBalance
+        token = describe_token(payment.network, payment.asset)
         sentence = (
-            f"the API reports that the wallet {payment.payer} holds less than ${payment.usd} in USDC on "
-            f"{payment.network}, and that no money moved: send USDC to it and call again"
+            f"the API reports that the wallet {payment.payer} holds less than ${payment.usd} in {token} on "
+            f"{payment.network}, and that no money moved: send {token} to it and call again"
         )
     elif failure.reason == EXPIRED_REASON:
         sentence += ". Check this machine's clock, and call again"

@@ -74,6 +74,12 @@ TEST_NETWORKS = frozenset(
 """Networks whose tokens have no value: local nodes, and public test chains by viem's definitions."""
 
 
+def describe_token(network: str, address: str) -> str:
+    """Return "USDC" for Circle's token on a network, and the address of any other."""
+    known = USDC.get(network)
+    return "USDC" if known and known.address.lower() == address.lower() else f"the token {address}"
+
+
 def is_test_network(network: str) -> bool:
     """True if tokens of this network have no value."""
     return network in TEST_NETWORKS

@@ -17,7 +17,7 @@ from centgate.client import BuyerError, Centgate, Ledger, Wallet
 from centgate.client.errors import NoWallet
 from centgate.client.node import Balance, open_node
 from centgate.client.settings import BuyerSettings
-from centgate.signing.assets import Asset
+from centgate.signing.assets import Asset, describe_token
 
 
 @reports_errors
@@ -75,10 +75,10 @@ def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bo
         "network": network or f"unknown: {problem}",
         "may be paid on": ", ".join(settings.networks)
         or ", ".join(("test networks only (CENTGATE_NETWORKS)", *assets)),
-        "balance": f"{balance.usd} USDC on {balance.network}"
+        "balance": f"{balance.usd} {describe_token(balance.network, balance.asset)} on {balance.network}"
         if balance
         else "not read: name a node with --rpc or CENTGATE_WALLET_RPC",
-        "to fund it": f"send USDC on {network or 'its network'} to the address; no other coin is needed",
+        "to fund it": f"send {_describe_tokens(networks, assets)} to the address; no other coin is needed",
     }
     create_console().print(render_pairs(lines), soft_wrap=True)
     return 0
@@ -94,6 +94,15 @@ def show_receipts(*, json: bool) -> ExitCode:
     else:
         out.print(render_receipts(records) if records else text_line("No payments yet."), soft_wrap=True)
     return 0
+
+
+def _describe_tokens(networks: list[str], assets: Mapping[str, Asset]) -> str:
+    """Name the token that is paid with on each network."""
+    names = (
+        f"{describe_token(network, assets[network].address) if network in assets else 'USDC'} on {network}"
+        for network in networks
+    )
+    return " or ".join(names) or "USDC on its network"
 
 
 def _payment_networks(settings: BuyerSettings) -> tuple[list[str], str]:
