@@ -47,6 +47,7 @@ from centgate.payments.wallet.wallet_payments import (
 )
 from centgate.pipeline import PaidCall, redeem
 from centgate.runtime import Runtime
+from centgate.signing.assets import is_test_network
 from centgate.timestamps import format_unix_time
 
 SIGN_IN_HEADER = "SIGN-IN-WITH-X"
@@ -161,6 +162,8 @@ class _View:
     """The database's time, in seconds since 1970."""
     payable: Collection[str]
     """Slugs of the services that accept a new payment of this wallet."""
+    uses_test_network: bool
+    """True if payments here are test money, which is not accepted for real money, nor the reverse."""
 
     def describe(self, own: OwnPayment) -> WalletPayment:
         """Return a payment as the response shows it."""
@@ -221,8 +224,10 @@ class _View:
             case "delivered":
                 return "read_answer" if own.has_answer else "none"
             case "settled":
+                is_accepted = is_test_network(own.record.key.network) == self.uses_test_network
                 steps: dict[str | None, NextStep] = {"redeemable": "redeem", "refundable": "await_refund"}
-                return steps.get(own.record.follow_up_status(self.now - self.retention), "none")
+                step = steps.get(own.record.follow_up_status(self.now - self.retention), "none")
+                return "none" if step == "redeem" and not is_accepted else step
 
 
 _SAME_PAYMENT_STEPS = ("read_answer", "redeem")
@@ -234,7 +239,8 @@ _UNSOLD_STEPS = (*_SAME_PAYMENT_STEPS, "wait")
 async def _open_view(runtime: Runtime, wallet: SignedIn) -> _View:
     settings, now = runtime.settings, await runtime.journal.now()
     payable = () if runtime.gate.find_payer_refusal(wallet.address) else runtime.gate.terms.keys()
-    return _View(settings.base_url, settings.redeem_hours * 3600, now, payable)
+    uses_test_network = is_test_network(settings.payment_networks[0])
+    return _View(settings.base_url, settings.redeem_hours * 3600, now, payable, uses_test_network)
 
 
 def _reference_of(record: PaymentRecord) -> str:

@@ -449,6 +449,22 @@ async def test_refunded_payment_is_described_alike_everywhere(
 
 
 @pytest.mark.extended
+def test_test_money_is_not_redeemed_for_real_money(failures: ServiceFailures, tmp_path: Path) -> None:
+    with serve_api(tmp_path) as served_api:
+        payment, transaction = buy_undelivered(served_api.client, failures, 5)
+    with serve_api(tmp_path, network="eip155:8453") as served_api:
+        shown = list_payments(served_api.client, 5)[0]
+        presented = pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY)
+        redeemed = redeem(served_api.client, transaction, 5)
+
+    assert (presented.status_code, redeemed.status_code) == (402, 404)
+    assert {note["retry"] for note in (payment_note(presented), payment_note(redeemed), shown)} == {
+        "new_payment"
+    }
+    assert shown["next"] == "none"
+
+
+@pytest.mark.extended
 async def test_used_payment_of_wallet_that_is_not_sold_to_has_no_retry(
     failures: ServiceFailures, tmp_path: Path
 ) -> None:
