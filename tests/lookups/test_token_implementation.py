@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -191,6 +192,29 @@ async def test_failed_registry_is_named(sources: Sources, fault: Fault):
     assert data["ownership"]["sourceVerified"] is None
     assert find_flag(data, "closed_source") is None
     assert any("was not checked by Sourcify (no answer)" in each for each in data["warnings"])
+
+
+async def test_registries_that_hang_in_turn_end_with_the_chain(
+    sources: Sources, monkeypatch: pytest.MonkeyPatch
+):
+    def hang(_request: RecordedRequest) -> tuple[int, Any]:
+        time.sleep(4)
+        return 503, ""
+
+    monkeypatch.setattr("centgate.services.token_risk.CHAIN_SECONDS", 2.0)
+    sources.upstreams.set_response_function("etherscan", "/v2/api", hang)
+    started = time.monotonic()
+
+    data = await sources.assess(PROXY)
+
+    assert time.monotonic() - started < 3.5
+    assert sources.asked() == [(name, LOGIC) for name in ("etherscan", "sourcify")]
+    assert data["ownership"]["sourceVerified"] is None
+    assert (
+        f"the source of the code behind the proxy, {LOGIC}, was not checked by Etherscan (no answer), "
+        "Blockscout (not asked in time) (Sourcify found none)"
+    ) in data["warnings"]
+    assert any(each.startswith("Etherscan did not answer") for each in data["warnings"])
 
 
 @pytest.mark.parametrize("token", [NESTED, DECOY])

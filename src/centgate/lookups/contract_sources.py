@@ -14,7 +14,7 @@ from centgate.crypto.contract.account_reads import NextReads, encode_call, next_
 from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
 from centgate.crypto.contract.proxies import is_slot_call_needed
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
@@ -83,9 +83,16 @@ class SourceRegistries:
     """
 
     def __init__(
-        self, chain_id: int, etherscan: Etherscan, sourcify: Sourcify, blockscout: Blockscout
+        self,
+        chain_id: int,
+        etherscan: Etherscan,
+        sourcify: Sourcify,
+        blockscout: Blockscout,
+        *,
+        deadline: float | None = None,
     ) -> None:
-        self._chain_id = chain_id
+        """`deadline` is a time of the event loop, after which no record is waited for."""
+        self._chain_id, self._deadline = chain_id, deadline
         self._etherscan, self._sourcify, self._blockscout = etherscan, sourcify, blockscout
         self._available: list[Etherscan | Sourcify | Blockscout] = [
             each
@@ -93,6 +100,7 @@ class SourceRegistries:
             if each.is_configured and each.supports_chain(chain_id)
         ]
         self._failed: dict[str, ProviderFailure | NoData] = {}
+        self._unasked: set[str] = set()
 
     @property
     def has_any(self) -> bool:
@@ -114,10 +122,15 @@ class SourceRegistries:
         registries = (self._etherscan, self._sourcify, self._blockscout)
         answered = {each.registry for each in records}
         return [
-            f"{each.info.label} ({'no answer' if each in self._available else 'not configured'})"
+            f"{each.info.label} ({self._describe_silence(each)})"
             for each in registries
             if each.supports_chain(self._chain_id) and each.info.name not in answered
         ]
+
+    def _describe_silence(self, registry: Etherscan | Sourcify | Blockscout) -> str:
+        if registry not in self._available:
+            return "not configured"
+        return "not asked in time" if registry.info.name in self._unasked else "no answer"
 
     def describe_fallback(self, records: Sequence[SourceRecord]) -> str | None:
         """Return that other registries answered instead of the primary one, which failed; None if not so.
@@ -160,13 +173,26 @@ class SourceRegistries:
     ) -> list[SourceRecord]:
         """Query these registries concurrently."""
         queried = [each for each in registries if self._can_query(each)]
-        answers = await asyncio.gather(
-            *(attempt(each.source_record, self._chain_id, address) for each in queried)
-        )
+        if self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline:
+            self._unasked.update(each.info.name for each in queried)
+            return []
+        answers = await asyncio.gather(*(self._query_record(each, address) for each in queried))
         for registry, answer in zip(queried, answers, strict=True):
             if not isinstance(answer, SourceRecord):
                 self._failed[registry.info.name] = answer
         return [each for each in answers if isinstance(each, SourceRecord)]
+
+    async def _query_record(
+        self, registry: Etherscan | Sourcify | Blockscout, address: str
+    ) -> SourceRecord | NoData | ProviderFailure:
+        """Query a registry until the deadline."""
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await attempt(registry.source_record, self._chain_id, address)
+        except TimeoutError:
+            late = ProviderTimeout(registry.info.name, f"{registry.info.label} did not answer in time")
+            registry.record_failure(late, "timeout", "source_record")  # its call was cancelled
+            return late
 
     def _can_query(self, registry: Etherscan | Sourcify | Blockscout) -> bool:
         return registry in self._available and registry.info.name not in self._failed

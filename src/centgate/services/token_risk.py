@@ -47,7 +47,8 @@ NO_TOKEN = "^0x(0{40}|[eE]{40})$"
 """The zero address, and the placeholder for a chain's native coin. Other low addresses may have a token's
 code: that of Polygon's coin is at 0x…1010."""
 CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
-"""Seconds for reading the chain beside the contract analysis, and in its place."""
+"""Seconds for reading the chain beside the contract analysis, and in its place. The lookup
+of an implementation's source, which begins in between, ends with it."""
 
 
 _EXAMPLE_OWNER = "0x3abd6f64a422225e61e435bae41db12096106df7"
@@ -260,14 +261,15 @@ async def token_risk(
     source registries are asked if the source of the code that it runs is published.
     """
     chain_id, token = request.target_chain_id, request.token_address
-    registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
+    max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
+    deadline = asyncio.get_running_loop().time() + max_wait
+    registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout, deadline=deadline)
     source_tasks: list[asyncio.Task[ImplementationSource]] = []
     async with open_task_group() as group:
         analysis = group.create_task(analyse_contract(goplus, chain_id, token))
         wallets = group.create_task(find_wallets_called_locked(rpc, chain_id, analysis))
         simulation = group.create_task(simulate_trade(honeypotis, chain_id, token))
         listing = group.create_task(list_pairs(dexscreener, geckoterminal, chain_id, token))
-        max_wait = CHAIN_SECONDS if goplus.is_configured else CHAIN_SECONDS_ALONE
         pools = partial(await_pools, listing)
 
         def start_source_lookup(address: str) -> None:
