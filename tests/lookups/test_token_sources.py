@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
+from fake_upstreams import FakeUpstreams
 from lookups.chain_providers import CHAIN_ID, open_providers
 
 from centgate.crypto.token.security import Holder, Simulation, TokenFlags, TokenLock
@@ -52,7 +54,7 @@ async def test_holders_called_locked_are_looked_up(chain_settings: Settings):
 
     with serve_app(create_rpc_app(EvmChain(CHAIN_ID, accounts)), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, _):
-            found = await find_wallets_called_locked(rpc, CHAIN_ID, analyse())
+            found = await find_wallets_called_locked(rpc, CHAIN_ID, analyse(), max_wait=8)
 
     assert found == {wallet, delegated}
     sources = TokenSources(TokenFlags(lp_holders=rows), None, ExchangeListing(), ChainEvidence(), None, found)
@@ -60,3 +62,24 @@ async def test_holders_called_locked_are_looked_up(chain_settings: Settings):
     assert shares is not None
     assert {hand.address for hand in shares.hands} == {wallet, delegated, owner}
     assert (shares.refuted_percent, shares.locked_percent) == (20, 30)
+
+
+async def test_node_that_hangs_about_holders_called_locked_is_named(
+    chain_settings: Settings, upstreams: FakeUpstreams
+):
+    rows = (Holder("0x" + "a" * 40, None, contract=None, locked=True, percent=90),)
+    upstreams.delay = 3
+
+    async def analyse() -> TokenFlags:
+        return TokenFlags(lp_holders=rows)
+
+    started = time.monotonic()
+    async with open_providers(chain_settings, upstreams.url_of("node")) as (rpc, _):
+        found = await find_wallets_called_locked(rpc, CHAIN_ID, analyse(), max_wait=0.5)
+
+        assert time.monotonic() - started < 2
+        assert found == frozenset()
+        assert rpc.trace.warnings == [
+            "not checked: whether holders of liquidity that GoPlus Security calls locked are wallets, as the "
+            "node did not tell"
+        ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -140,12 +141,18 @@ class TokenSources:
 
 
 async def find_wallets_called_locked(
-    rpc: Rpc, chain_id: int, awaited: Awaitable[TokenFlags | NoData | ProviderFailure]
+    rpc: Rpc,
+    chain_id: int,
+    awaited: Awaitable[TokenFlags | NoData | ProviderFailure],
+    *,
+    max_wait: float,
 ) -> frozenset[str]:
     """Return wallets among the holders of liquidity that the awaited analysis calls locked without a lock.
 
-    Those that it calls wallets itself are left out. Empty if the node does not tell.
+    Those that it calls wallets itself are left out. Empty, with a warning, if the node does not tell within
+    `max_wait` seconds from the start.
     """
+    deadline = asyncio.get_running_loop().time() + max_wait
     analysis = await awaited
     rows = (analysis.lp_holders or ()) if isinstance(analysis, TokenFlags) else ()
     lockers = LOCKERS.get(well_known_chain(chain_id), {})
@@ -157,9 +164,20 @@ async def find_wallets_called_locked(
     ]
     if not in_doubt or not rpc.is_configured or not rpc.supports_chain(chain_id):
         return frozenset()
-    codes = found_or_none(await attempt(rpc.contract_codes, chain_id, in_doubt)) or ()
+    codes: Sequence[bytes] | None = None
+    try:
+        async with asyncio.timeout_at(deadline):
+            codes = found_or_none(await attempt(rpc.contract_codes, chain_id, in_doubt))
+    except TimeoutError:
+        rpc.record_status("timeout")  # its call was cancelled, which records nothing
+    if codes is None:
+        rpc.trace.add_warning(
+            "not checked: whether holders of liquidity that GoPlus Security calls locked are wallets, as the "
+            "node did not tell"
+        )
+        return frozenset()
     return frozenset(
-        address for address, code in zip(in_doubt, codes, strict=False) if not code or delegation_target(code)
+        address for address, code in zip(in_doubt, codes, strict=True) if not code or delegation_target(code)
     )
 
 

@@ -48,7 +48,7 @@ NO_TOKEN = "^0x(0{40}|[eE]{40})$"
 code: that of Polygon's coin is at 0x…1010."""
 CHAIN_SECONDS, CHAIN_SECONDS_ALONE = 8.0, 15.0
 """Seconds for reading the chain beside the contract analysis, and in its place. The lookup
-of an implementation's source, which begins in between, ends with it."""
+of an implementation's source and that of wallets, which begin in between, end with it."""
 
 
 _EXAMPLE_OWNER = "0x3abd6f64a422225e61e435bae41db12096106df7"
@@ -267,7 +267,7 @@ async def token_risk(
     source_tasks: list[asyncio.Task[ImplementationSource]] = []
     async with open_task_group() as group:
         analysis = group.create_task(analyse_contract(goplus, chain_id, token))
-        wallets = group.create_task(find_wallets_called_locked(rpc, chain_id, analysis))
+        wallets = group.create_task(find_wallets_called_locked(rpc, chain_id, analysis, max_wait=max_wait))
         simulation = group.create_task(simulate_trade(honeypotis, chain_id, token))
         listing = group.create_task(list_pairs(dexscreener, geckoterminal, chain_id, token))
         pools = partial(await_pools, listing)
