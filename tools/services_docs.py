@@ -188,8 +188,10 @@ TOKEN_LIMITS = (
     "not limited, as its delay and its voters are not judged.",
     "Whether the source of the code behind a proxy or a clone is published is decided by Etherscan, Sourcify "
     "and Blockscout where the chain shows whose code runs: not published if each that covers the chain has "
-    "none. One without a key or an answer is named and clears nothing. Of other proxies, such as diamonds, "
-    "the sources that simulate or analyse tell.",
+    "none. One without a key or an answer is named and clears nothing; neither does the source of a proxy's "
+    "implementation unless the node shows that calls to the proxy touch that contract and, but "
+    "for a beacon, no other one (`eth_createAccessList`). Of other proxies, such as diamonds, the sources "
+    "that simulate or analyse tell.",
     "A wallet's share of the liquidity that GoPlus calls locked counts as unlocked, unless GoPlus lists the "
     "lock.",
     "One list of trusted tokens is enough to limit the flags in the table above.",

@@ -39,6 +39,11 @@ def decoy_proxy(slot: int) -> bytes:
     return _append_result(f"7f{slot:064x}50{_LOAD_CALL}{_ARGUMENTS}5f54{_DELEGATE}")
 
 
+def reading_decoy(slot: int, hidden: str, *, ask: str = "") -> bytes:
+    """Proxy to hidden code that reads the address in a slot, and drops it; `ask` may use it before."""
+    return _append_result(f"7f{slot:064x}54{ask}50{_LOAD_CALL}{_ARGUMENTS}73{hidden[2:]}{_DELEGATE}")
+
+
 def library_user(slot: int, selector: str) -> bytes:
     """Code that names a slot without reading it, and in one function runs the code named in slot 0."""
     start = f"7f{slot:064x}505f3560e01c63{selector}1460{51:02x}575f5ff35b"

@@ -15,6 +15,7 @@ from lookups.proxycode import (
     beacon_proxy,
     decoy_proxy,
     minimal_proxy,
+    reading_decoy,
     slot_proxy,
 )
 from lookups.test_trade_simulation import count_rounds
@@ -32,8 +33,8 @@ from centgate.services.token_risk import TokenRiskRequest, token_risk
 from centgate.settings import ProviderSettings, Settings
 
 CHAIN_ID = 8453
-LOGIC, OTHER, PROXY, CLONE, BEACON, BEACON_PROXY, NESTED, STALE, DECOY = (
-    f"0x{digit * 40}" for digit in "abcdef123"
+LOGIC, OTHER, PROXY, CLONE, BEACON, BEACON_PROXY, NESTED, STALE, DECOY, READER, NAMER = (
+    f"0x{digit * 40}" for digit in "abcdef12345"
 )
 ZERO = b"\x60\x00\x60\x00\xf3"
 REGISTRIES = ("etherscan", "sourcify", "blockscout")
@@ -59,6 +60,8 @@ def node() -> Generator[str]:
             code=slot_proxy(IMPLEMENTATION_SLOT), storage={**slot, BEACON_SLOT: int(OTHER, 16)}
         ),
         DECOY: GenesisAccount(code=decoy_proxy(IMPLEMENTATION_SLOT), storage={**slot, 0: int(OTHER, 16)}),
+        READER: GenesisAccount(code=reading_decoy(IMPLEMENTATION_SLOT, OTHER), storage=slot),
+        NAMER: GenesisAccount(code=reading_decoy(IMPLEMENTATION_SLOT, OTHER, ask="31"), storage=slot),
     }
     chain = EvmChain(CHAIN_ID, accounts)
     install_exchanges(chain, BASE)
@@ -217,7 +220,7 @@ async def test_registries_that_hang_in_turn_end_with_the_chain(
     assert any(each.startswith("Etherscan did not answer") for each in data["warnings"])
 
 
-@pytest.mark.parametrize("token", [NESTED, DECOY])
+@pytest.mark.parametrize("token", [NESTED, DECOY, READER, NAMER])
 async def test_source_of_code_that_may_not_run_proves_nothing(sources: Sources, token: str):
     sources.published |= {"sourcify", "etherscan"}
 
@@ -227,10 +230,11 @@ async def test_source_of_code_that_may_not_run_proves_nothing(sources: Sources, 
     assert "the source of the code behind the proxy was not checked" in data["warnings"]
 
 
-async def test_slot_that_calls_do_not_read_makes_no_doubt(sources: Sources):
+@pytest.mark.parametrize("token", [STALE, BEACON_PROXY])
+async def test_contract_that_calls_do_not_touch_makes_no_doubt(sources: Sources, token: str):
     sources.published.add("sourcify")
 
-    assert (await sources.assess(STALE))["ownership"]["sourceVerified"] is True
+    assert (await sources.assess(token))["ownership"]["sourceVerified"] is True
 
 
 @pytest.mark.parametrize(("published", "verified"), [({"sourcify"}, None), (set[str](), False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ParamSpec, TypeVar
@@ -278,12 +278,18 @@ async def read_chain_state(
 
 
 async def read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset[str] | None:
-    """Return the slots that calls to a contract read; None if they are not known.
+    """Return the slots that calls to a contract read; None if they are not known."""
+    touched = await read_touched_accounts(rpc, chain_id, address)
+    return touched[address] if touched else None
+
+
+async def read_touched_accounts(rpc: Rpc, chain_id: int, address: str) -> Mapping[str, frozenset[str]] | None:
+    """Return the accounts that calls to a contract touch, with their slots; None if they are not known.
 
     The calls are of a function that nothing has, which a proxy passes on, of none, and of one in common use.
     """
     calls = [secrets.token_bytes(4), b"", encode_call(OWNER_CALL)]
-    return found_or_none(await attempt(rpc.called_slots, chain_id, address, calls))
+    return found_or_none(await attempt(rpc.touched_accounts, chain_id, address, calls))
 
 
 async def _read_chain(rpc: Rpc, chain_id: int, state: ChainState, reads: NextReads) -> ProviderFailure | None:

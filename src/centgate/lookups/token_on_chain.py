@@ -11,6 +11,7 @@ from centgate.crypto.contract.bytecode import (
     delegation_target,
     function_selector,
     has_delegatecall,
+    is_reserved,
     match_clone,
     parse_address_word,
 )
@@ -42,9 +43,10 @@ from centgate.errors import NoData
 from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
-from centgate.lookups.contract_sources import read_called_slots
+from centgate.lookups.contract_sources import read_touched_accounts
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.providers.jsonrpc.multicall import MULTICALL
 from centgate.providers.rpc import Rpc
 from centgate.sanitize import clean_line
 
@@ -86,6 +88,8 @@ class _TokenState:
     """Slots of the storage that name a contract as proxies' do."""
     used_slot: str | None
     """The one that names the implementation; None if none does."""
+    pointer: str | None
+    """The contract that this slot names: the implementation, or a beacon."""
     facets: Mapping[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
     """Selectors that each facet of a diamond serves, by its address; without the diamond's own."""
 
@@ -103,11 +107,11 @@ async def read_token(
     target = state.implementation
     shown = OnchainToken(state.identity, Owner(state.owner, "unknown"), target)
     yield shown
-    owner, code, facet_codes, called_slots = await asyncio.gather(
+    owner, code, facet_codes, touched = await asyncio.gather(
         read_owner(rpc, chain_id, state.owner),
         _read_running_code(rpc, chain_id, state),
         _read_facet_codes(rpc, chain_id, state.facets),
-        read_called_slots(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
+        read_touched_accounts(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
     )
     is_passed_on = match_clone(code) is not None or delegation_target(code) is not None
     # a clone can be upgraded only if the code that it runs delegates in turn
@@ -122,7 +126,7 @@ async def read_token(
         is_pinned_clone=is_pinned,
         runs_implementation=bool(target and code)
         and not (is_passed_on or state.facets)
-        and _is_implementation_used(state, called_slots),
+        and _is_implementation_used(state, token, touched),
     )
     yield shown
     # a proxy's own functions are called before those of the code behind it
@@ -135,16 +139,22 @@ async def read_token(
     yield _add_analyses(shown, state, analyses, facets, is_proxy=is_proxy)
 
 
-def _is_implementation_used(state: _TokenState, called_slots: frozenset[str] | None) -> bool | None:
-    """True if the code or what calls read of the storage names the implementation; None if likely.
+def _is_implementation_used(
+    state: _TokenState, token: str, touched: Mapping[str, frozenset[str]] | None
+) -> bool | None:
+    """True if the code or what calls touch names the implementation; None if likely.
 
-    A slot that the code never reads can name any published contract.
+    `touched` are the accounts that calls to the token touch, with their slots. A slot that the code never
+    reads can name any published contract, and so can one that it reads for show, while other code runs.
     """
     if state.used_slot is None:
         return True
-    if called_slots is None:
+    if touched is None:
         return None if len(state.named_slots) == 1 else False
-    return state.named_slots.intersection(called_slots) == frozenset({state.used_slot})
+    if state.named_slots.intersection(touched[token]) != frozenset({state.used_slot}):
+        return False
+    others = {each for each in touched if each != MULTICALL and not is_reserved(each)}
+    return True if others == {token, state.implementation, state.pointer} else None
 
 
 def _add_analyses(
@@ -265,6 +275,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         is_clone=clone is not None,
         named_slots=frozenset(each for each, pointer in pointers.items() if pointer),
         used_slot=slot,
+        pointer=pointers[slot] if slot else None,
         facets=facets,
     )
 

@@ -14,7 +14,7 @@ from centgate.crypto.event_logs import EventLogs, TopicFilter
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, RequestTrace, instrumented
-from centgate.providers.jsonrpc.access_lists import read_called_slots
+from centgate.providers.jsonrpc.access_lists import read_touched_accounts
 from centgate.providers.jsonrpc.client import CallFeatures, RpcNode, RpcRequest, run_concurrently
 from centgate.providers.jsonrpc.contract_calls import ContractCall, ContractCaller, build_contract_request
 from centgate.providers.jsonrpc.log_ranges import LogFilter, read_event_logs
@@ -196,7 +196,18 @@ class Rpc(Provider):
         None if no node tells. The calls are sent by Multicall3: nodes may leave out slots of the account that
         a transaction names, as listing them costs more than it saves.
         """
-        return await read_called_slots(self._nodes_of(chain_id), contract, calls)
+        touched = await read_touched_accounts(self._nodes_of(chain_id), contract, calls)
+        return touched[contract] if touched else None
+
+    @instrumented
+    async def touched_accounts(
+        self, chain_id: int, contract: str, calls: Sequence[bytes]
+    ) -> Mapping[str, frozenset[str]] | None:
+        """Return the accounts (lower case) that these calls to a contract touch, with their storage slots.
+
+        As `called_slots`. Some nodes leave out accounts of which no slot is touched.
+        """
+        return await read_touched_accounts(self._nodes_of(chain_id), contract, calls)
 
     @instrumented
     async def call_features(self, chain_id: int) -> CallFeatures:
