@@ -10,8 +10,12 @@ from eth_utils.address import to_canonical_address
 from eth_utils.crypto import keccak
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS
+from centgate.devchain.deployer import CONTRACTS
 from centgate.devchain.devnet import DevChain
 from centgate.devchain.token import CHAIN_ID, TOKEN_ADDRESS, build_storage, encode_balance_call
+from centgate.providers.jsonrpc.contract_calls import MULTICALL_BATCH
+from centgate.providers.jsonrpc.multicall import MULTICALL, encode_aggregate, parse_aggregate
+from centgate.solidity import load_contract
 
 Rpc = Callable[..., Any]
 
@@ -202,9 +206,9 @@ def test_call_ends_at_its_time(rpc: Rpc, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_long_transaction_is_mined_in_full(rpc: Rpc):
-    # counts down from 6,000
+    # counts down from 12,000
     call = {"to": EMPTY, "gas": hex(10**6)}
-    override = {EMPTY: {"code": "0x6117705b600190038060035700"}}
+    override = {EMPTY: {"code": "0x612ee05b600190038060035700"}}
 
     assert "error" in rpc("eth_call", call, "latest", override)
     assert 150_000 < int(rpc("eth_estimateGas", call, "latest", override)["result"], 16) < 500_000
@@ -273,3 +277,13 @@ def test_access_list_omits_sender_and_recipient(rpc: Rpc):
 def test_debug_methods_do_not_exist(rpc: Rpc):
     for method in ("debug_traceCall", "debug_traceTransaction", "trace_call"):
         assert rpc(method, {"to": EMPTY}, "latest")["error"]["code"] == -32601
+
+
+def test_bundle_of_the_greatest_size_is_called_in_full(rpc: Rpc):
+    multicall = load_contract(CONTRACTS, "Infrastructure", "Multicall3").runtime_code
+    content = encode_aggregate([(TOKEN_ADDRESS, bytes.fromhex("06fdde03"))] * MULTICALL_BATCH)  # name()
+    call, code = {"to": MULTICALL, "data": "0x" + content.hex()}, {"code": "0x" + multicall.hex()}
+
+    answer = rpc("eth_call", call, "latest", {MULTICALL: code})
+
+    assert all(parse_aggregate(bytes.fromhex(answer["result"][2:]), MULTICALL_BATCH))
