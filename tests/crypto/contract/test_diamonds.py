@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from eth_abi.abi import encode
 
 from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.contract.diamonds import LOUPE_CALL, parse_facets
+from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
+from centgate.crypto.contract.diamonds import LOUPE_CALL, parse_facets, share_storage
+from centgate.crypto.token.powers import DECISIVE_SELECTORS, infer_powers
 
 FIRST, SECOND, NOBODY = "0x" + "a1" * 20, "0x" + "b2" * 20, "0x" + "0" * 40
 MINT, PAUSE = function_selector("mint(address,uint256)"), function_selector("pause()")
@@ -50,3 +54,35 @@ def test_functions_are_parsed_by_facet():
 )
 def test_unreadable_answers_name_no_facets(returned: bytes | None):
     assert parse_facets(returned) == {}
+
+
+def test_variable_of_facets_has_what_all_show_of_it():
+    owner = function_selector("owner()")
+    getter = CodeAnalysis((), (StorageVariable("a", 0, "address", frozenset({owner}), frozenset()),))
+    power = CodeAnalysis((), (StorageVariable("a", 0, "uint256", frozenset({MINT}), frozenset({PAUSE})),))
+
+    _, shared = share_storage([getter, power])
+
+    assert shared.storage == (
+        StorageVariable("a", 0, "address", frozenset({owner, MINT}), frozenset({PAUSE})),
+    )
+
+
+def test_powers_of_large_facets_take_little_time():
+    functions = tuple(CodeFunction(each, "", "nonpayable") for each in DECISIVE_SELECTORS)
+    facets = [
+        CodeAnalysis(
+            functions,
+            tuple(
+                StorageVariable(f"{facet}-{slot}", 0, "uint256", DECISIVE_SELECTORS, DECISIVE_SELECTORS)
+                for slot in range(1_000)
+            ),
+        )
+        for facet in range(20)
+    ]
+    started = time.process_time()
+
+    powers = [infer_powers(each) for each in share_storage(facets)]
+
+    assert all(powers)
+    assert time.process_time() - started < 1.5

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
-from centgate.crypto.contract.code_analysis import CodeAnalysis
+from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
 
 LOUPE_CALL = "facets()"
 """Returns `(address,bytes4[])[]`, each facet with the functions that the diamond runs of it: IDiamondLoupe of
@@ -64,19 +64,29 @@ def restrict_functions(analysis: CodeAnalysis, served: Set[bytes]) -> CodeAnalys
 
 
 def share_storage(analyses: Sequence[CodeAnalysis]) -> list[CodeAnalysis]:
-    """Return the analyses of codes that run on one storage, each with the variables of all.
+    """Return the analyses of codes that run on one storage, each with what all show of its own variables.
 
-    A variable keeps the type that each code shows, and gets the functions of all codes that read or write it.
+    These get the functions of all codes that read or write them, and are addresses if any code shows one. The
+    variables of other codes are left out: each of a diamond's facets may have a thousand.
     """
-    variables = [each for analysis in analyses for each in analysis.storage]
-    readers: dict[tuple[str, int], frozenset[bytes]] = {}
-    writers: dict[tuple[str, int], frozenset[bytes]] = {}
-    for each in variables:
+    readers: dict[tuple[str, int], set[bytes]] = {}
+    writers: dict[tuple[str, int], set[bytes]] = {}
+    addresses: set[tuple[str, int]] = set()
+    for each in (each for analysis in analyses for each in analysis.storage):
         place = each.slot, each.offset
-        readers[place] = readers.get(place, frozenset()) | each.readers
-        writers[place] = writers.get(place, frozenset()) | each.writers
-    storage = tuple(
-        replace(each, readers=readers[each.slot, each.offset], writers=writers[each.slot, each.offset])
-        for each in variables
-    )
-    return [replace(analysis, storage=storage) for analysis in analyses]
+        readers.setdefault(place, set()).update(each.readers)
+        writers.setdefault(place, set()).update(each.writers)
+        if each.type == "address":
+            addresses.add(place)
+
+    def merge(own: StorageVariable) -> StorageVariable:
+        place = own.slot, own.offset
+        return StorageVariable(
+            own.slot,
+            own.offset,
+            "address" if place in addresses else own.type,
+            frozenset(readers[place]),
+            frozenset(writers[place]),
+        )
+
+    return [replace(analysis, storage=tuple(map(merge, analysis.storage))) for analysis in analyses]
