@@ -129,6 +129,9 @@ _CONTENTS = {
     "vote": "<main><h1>Poll</h1><p>Thank you for your vote.</p><button>Close</button></main>",
     "only heading": "<h1>It works!</h1>",
     "subheadings": "<main><h1>Team</h1><h2>Ann Alder</h2><h2>Bo Birch</h2></main>",
+    "schedule": "<main><h1>Talks of the day</h1><h3>Ten o'clock, how stars form, in the large hall</h3>"
+    "<h3>Noon, the bees of the mill, in the garden</h3><div id=extra></div></main>",
+    "short text": "<main><h1>Status</h1><p>All machines run. No faults today.</p><div id=extra></div></main>",
     "empty paragraphs": "<main><h1>Note</h1><p>&nbsp;</p><p></p><div></div></main>",
 }
 HONEST = {

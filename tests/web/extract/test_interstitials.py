@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from short_pages import FRAMES, HONEST
 
@@ -139,6 +141,16 @@ def test_page_whose_text_scripts_add_has_no_text(html: str) -> None:
 
     assert page.needs_scripts
     assert page.markdown == ""
+
+
+@pytest.mark.parametrize("content", ["<h3></h3>" * 4000, "<b></b>" * 4000 + "<button>y</button>"])
+def test_deep_page_is_searched_for_places_in_time(content: str) -> None:
+    deep = f"{'<div>' * 230}{content}x{'</div>' * 230}<div id=list></div>"
+    started = time.process_time()
+
+    extract_html(f"<body>{deep}<script>document.getElementById('list').innerHTML=rows</script>")
+
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize("html", HONEST.values(), ids=HONEST)

@@ -20,12 +20,16 @@ from centgate.web.extract.interstitials import is_placeholder
 
 MAX_FRAME_REST = 60
 """Characters outside menus and headings below which a page has no text."""
+MAX_FRAME_HEADINGS = 80
+"""Characters of headings above which they are the text of a page, such as a list of dates."""
 MAX_FRAME_LINKS = 1
 """Links outside menus above which a page is a list of links."""
-MAX_ELEMENTS = 5000
-"""Elements of a page above which it is not looked at: it shows more than a frame."""
+MAX_ELEMENTS, MAX_HEADINGS = 5000, 50
+"""Elements and headings of a page above which it is not looked at: it shows more than a frame."""
 _MAX_CODE, _MAX_PLACES, _MAX_CLASSES = 200_000, 50, 5
-_FRAME_TAGS = name_set("nav footer header aside menu search dialog script style noscript template link meta")
+_FRAME_TAGS = name_set(
+    "nav footer header aside menu search dialog button script style noscript template link meta"
+)
 _FRAME_ROLES = name_set("navigation banner contentinfo complementary search dialog menu menubar toolbar")
 _FRAME_NAMES = name_set(
     "nav navbar navigation menu topbar subnav footer header masthead copyright colophon breadcrumb "
@@ -71,10 +75,16 @@ def has_only_frame(root: Element) -> bool:
     _drop_frame(content)
     if any(not _is_spinner(each) for each in content.iter(*_MEDIA_TAGS)):
         return False
-    places = list(islice(filter(_is_place, content.iterdescendants(etree.Element)), _MAX_PLACES))
-    if not places or _measure_rest(content) >= MAX_FRAME_REST or _count_links(content) > MAX_FRAME_LINKS:
+    if next(islice(content.iter(*HEADING_LEVELS), MAX_HEADINGS, None), None) is not None:
         return False
-    return _has_filled(places, scripts)
+    # before places are searched, as the text of each element around it is read again there
+    rest = _measure_rest(content)
+    if rest >= MAX_FRAME_REST or _measure_headings(content) > MAX_FRAME_HEADINGS:
+        return False
+    places = list(islice(filter(_is_place, content.iterdescendants(etree.Element)), _MAX_PLACES))
+    if not places or _count_links(content) > MAX_FRAME_LINKS:
+        return False
+    return _names_place(places, scripts) or (not rest and _has_application(places, scripts))
 
 
 def _drop_frame(body: Element) -> None:
@@ -111,33 +121,43 @@ def _is_place(element: Element) -> bool:
 
 def _measure_rest(element: Element) -> int:
     """Return the characters of an element's text outside headings and notes that it is loading."""
-    headings = sum(
-        len(extract_text(each).strip())
+    text = extract_text(element).strip()
+    rest = max(0, _count_letters(text) - _measure_headings(element))
+    return 0 if is_placeholder(text) else rest
+
+
+def _measure_headings(element: Element) -> int:
+    return sum(
+        _count_letters(extract_text(each))
         for each in element.iter(*HEADING_LEVELS)
         if not any(above.tag in HEADING_LEVELS for above in each.iterancestors())
     )
-    text = extract_text(element).strip()
-    rest = max(0, len("".join(text.split())) - headings)
-    return 0 if is_placeholder(text) else rest
+
+
+def _count_letters(text: str) -> int:
+    return len("".join(text.split()))
 
 
 def _count_links(content: Element) -> int:
     return sum(1 for each in content.iter("a") if each.get("href") and extract_text(each).strip())
 
 
-def _has_filled(places: Sequence[Element], scripts: Sequence[Element]) -> bool:
-    """True if a script builds a part of the page and names a place, or an application fills an empty one."""
+def _names_place(places: Sequence[Element], scripts: Sequence[Element]) -> bool:
+    """True if a script builds a part of the page and names a place."""
     code = "\n".join(extract_all_text(each)[:_MAX_CODE] for each in scripts if not each.get("src"))[
         :_MAX_CODE
     ]
-    if _BUILDING_CALL.search(code) and any(_is_named(place, code) for place in places):
-        return True
-    has_application = any(
+    return bool(_BUILDING_CALL.search(code)) and any(_is_named(place, code) for place in places)
+
+
+def _has_application(places: Sequence[Element], scripts: Sequence[Element]) -> bool:
+    """True if an application is likely to fill an empty place; many complete pages have both, too."""
+    has_script = any(
         (each.get("type") == "module" and each.get("src"))
         or _APPLICATION_SCRIPT.search(each.get("src") or "")
         for each in scripts
     )
-    return has_application and any(_is_mount(place) for place in places)
+    return has_script and any(_is_mount(place) for place in places)
 
 
 def _is_named(place: Element, code: str) -> bool:
