@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -214,3 +215,20 @@ def test_columns_of_prose_stay_lines() -> None:
     columns = zip(*([f"words of column {n} which go on" for n in range(8)] for _ in range(2)), strict=True)
 
     assert "|" not in convert_pdf(build_drawn_pdf(draw_rows(*columns)))[0]
+
+
+def test_many_tables_of_page_are_read_in_time() -> None:
+    places = [
+        (72 + 60 * column, 900_000 - 100 * table - 11 * row)
+        for column in range(3)
+        for table in range(3000)
+        for row in range(3)
+        if (row, column) != (2, 1)
+    ]
+    stream = "".join(f"1 0 0 1 {x} {y} Tm (x) Tj " for x, y in places)
+    started = time.process_time()
+
+    text, *_ = convert_pdf(build_drawn_pdf(f"BT /F1 10 Tf {stream}ET"))
+
+    assert text.count("x") == len(places)
+    assert time.process_time() - started < 6

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 MIN_COLUMNS, MIN_ROWS = 3, 3
+MAX_COLUMNS, MAX_TABLES = 50, 50
+"""Columns of a table and tables of a page above which they stay as they are: each costs time by its place."""
 MAX_CELL_LENGTH = 60
 """Characters of a cell above which rows are lines of prose."""
 MAX_DISTANCE, MIN_DISTANCE_FACTOR = 16, 1.5
@@ -46,7 +48,7 @@ def insert_tables(text: str, escaped: str, layout: str) -> str:
     """
     letters = ["".join(line.split()) for line in text.split("\n")]
     lines = escaped.split("\n")
-    for rows in _find_tables(layout):
+    for rows in islice(_find_tables(layout), MAX_TABLES):
         table = _find_aligned_rows(rows)
         if not table or all(all(row) for row in table):
             continue
@@ -76,9 +78,10 @@ def _find_tables(layout: str) -> Iterator[list[list[_Cell]]]:
 def _trim_end(rows: list[list[_Cell]]) -> list[list[_Cell]]:
     """Remove lines of one cell at the left after the last row, such as text below the table."""
     left = min(row[0].start for row in rows)
-    while rows and len(rows[-1]) == 1 and rows[-1][0].start <= left:
-        rows = rows[:-1]
-    return rows
+    end = len(rows)
+    while end and len(rows[end - 1]) == 1 and rows[end - 1][0].start <= left:
+        end -= 1
+    return rows[:end]
 
 
 def _find_aligned_rows(rows: Sequence[Sequence[_Cell]]) -> list[list[str]] | None:
@@ -90,7 +93,7 @@ def _find_aligned_rows(rows: Sequence[Sequence[_Cell]]) -> list[list[str]] | Non
 def _align_rows(rows: Sequence[Sequence[_Cell]]) -> list[list[str]] | None:
     """Return the cells of each row by column; None if they are not in the columns of the widest rows."""
     width = max(map(len, rows), default=0)
-    if width < MIN_COLUMNS or len(rows) < MIN_ROWS or sum(len(row) > 1 for row in rows) < MIN_ROWS:
+    if not MIN_COLUMNS <= width <= MAX_COLUMNS or sum(len(row) > 1 for row in rows) < MIN_ROWS:
         return None
     widest = [row for row in rows if len(row) == width]
     spans = [
@@ -122,7 +125,11 @@ def _find_column(cell: _Cell, spans: Sequence[tuple[int, int]]) -> int | None:
 
 def _find_lines(letters: Sequence[str], rows: list[str]) -> int | None:
     """Return the place of lines with the letters of these rows; None if they are not after each other."""
-    places = (n for n in range(len(letters) - len(rows) + 1) if letters[n : n + len(rows)] == rows)
+    places = (
+        n
+        for n in range(len(letters) - len(rows) + 1)
+        if letters[n] == rows[0] and letters[n : n + len(rows)] == rows
+    )
     return next(places, None)
 
 
