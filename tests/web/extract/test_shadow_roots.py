@@ -81,3 +81,9 @@ def test_style_sheets_do_not_cross_shadow_roots() -> None:
     lines = read(f"{sheet}<x-a><template shadowrootmode=open>{shadow}</template>{light}</x-a>")
 
     assert lines == ["In it", "Light"]
+
+
+def test_attributes_of_page_mark_no_shadow_root() -> None:
+    sheet = "<style>.a{display:none}</style>"
+
+    assert read(f"{sheet}<div shadowrootmode=open><p class=a>Hidden</p><p>Light</p></div>") == ["Light"]

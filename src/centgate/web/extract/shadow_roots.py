@@ -28,6 +28,7 @@ def open_shadow_roots(root: Element) -> None:
 
     Content of a host without a slot is removed, as browsers do not show it.
     """
+    _remove_marks(root)
     opened = set[Element]()
     for template in list(root.iter("template")):  # an outer one comes first: its slots may be in an inner one
         host = template.getparent()
@@ -39,6 +40,14 @@ def open_shadow_roots(root: Element) -> None:
         template.set("shadowrootmode", "open")
         host.text = None
         host[:] = [template, *(each for each in host if each.tag in ("script", "style"))]
+
+
+def _remove_marks(root: Element) -> None:
+    """Remove attributes of a page that would count as marks of what is opened here."""
+    for element in root.iter(etree.Element):
+        for name in (SLOTTED, "shadowrootmode"):
+            if name in element.attrib and not (element.tag == "template" and name != SLOTTED):
+                del element.attrib[name]
 
 
 def find_shadow_elements(root: Element) -> set[Element]:
