@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from centgate.web.extract.extract import extract_page
@@ -87,3 +89,13 @@ def test_attributes_of_page_mark_no_shadow_root() -> None:
     sheet = "<style>.a{display:none}</style>"
 
     assert read(f"{sheet}<div shadowrootmode=open><p class=a>Hidden</p><p>Light</p></div>") == ["Light"]
+
+
+@pytest.mark.parametrize("light", ["w<b>x</b>", "long words<b slot=none></b>"])
+def test_much_content_of_host_is_read_in_time(light: str) -> None:
+    started = time.process_time()
+
+    lines = read(f"<x-a><template shadowrootmode=open><slot></slot></template>{light * 30_000}</x-a>")
+
+    assert lines
+    assert time.process_time() - started < 4

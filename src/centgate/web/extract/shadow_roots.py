@@ -98,15 +98,24 @@ def _fill_slots(template: Element, host: Element) -> None:
 
 def _move_unnamed(host: Element, slot: Element, template: Element) -> None:
     """Move the text of a host, and its elements that name no slot, in their order."""
-    slot.text = host.text
+    texts = [host.text or ""]
+    last: Element | None = None
     for each in list(host):
         tail, each.tail = each.tail, None
         if each is not template and not each.get("slot"):
+            _set_text_after(last, slot, "".join(texts))
             slot.append(each)
-        if tail and len(slot):
-            slot[-1].tail = (slot[-1].tail or "") + tail
-        elif tail:
-            slot.text = (slot.text or "") + tail
+            last, texts = each, []
+        texts.append(tail or "")
+    _set_text_after(last, slot, "".join(texts))
+
+
+def _set_text_after(element: Element | None, parent: Element, text: str) -> None:
+    """Set the text after an element, or at the beginning of its parent if there is none."""
+    if element is None:
+        parent.text = text
+    else:
+        element.tail = text
 
 
 def _iter_slots(template: Element) -> Iterator[Element]:
