@@ -152,6 +152,17 @@ async def test_sitemaps_are_read_up_to_limit(
     assert found.warnings == ["the site has more sitemaps than were read: 5 of 9"]
 
 
+async def test_sitemaps_of_robots_beyond_limit_are_counted(site: SmallSite, map_site: Map) -> None:
+    names = [f"/{n}.xml" for n in range(150)]
+    site.set_robots(*(f"Sitemap: {name}" for name in names))
+    for name in names:
+        site.set_sitemap(name, f"/page{name}")
+
+    found = await map_site(site)
+
+    assert "the site has more sitemaps than were read: 100 of 150" in found.warnings
+
+
 async def test_large_index_is_read_in_whole(site: SmallSite, map_site: Map) -> None:
     names = [f"/{n}.xml" for n in range(40)]
     site.set_robots("Sitemap: /index.xml")

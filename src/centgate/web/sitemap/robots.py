@@ -25,7 +25,8 @@ CACHE_SECONDS = 600
 FAILED_SECONDS = 15
 FETCH_SECONDS = 5
 MATCH_SECONDS = 3
-MAX_SITEMAPS = 50
+MAX_SITEMAPS = 1000
+"""Sitemaps of a robots.txt that are kept: more than are read, so that the others are counted."""
 _UNREACHED_REASONS = frozenset[UnreadReason]({"dns", "blocked_address", "tls", "unreachable"})
 _UNAVAILABLE_REASONS = frozenset[UnreadReason]({"unsupported", "too_large"})
 
