@@ -115,6 +115,13 @@ def test_circular_exports_end(lines: list[str]) -> None:
         ("index.js", "module.exports = {\n  pen: require('./pen'),\n  ink: require('@quill/ink'),\n};\n"),
         ("index.js", "const ink = require('@quill/ink');\nmodule.exports = { Pen, ink };\n"),
         ("index.js", "const { Ink } = require('@quill/ink');\nexports.BlueInk = Ink;\n"),
+        ("index.js", "__reExport(index_exports, require('@quill/ink'), module.exports);\n"),
+        ("index.js", "var _ink = require('@quill/ink');\nObject.keys(_ink).forEach(function (key) {\n});\n"),
+        (
+            "index.js",
+            "var _ink = require('@quill/ink');\nObject.defineProperty(exports, 'Ink', {\n"
+            "  enumerable: true,\n  get: function () {\n    return _ink.Ink;\n  }\n});\n",
+        ),
         ("README.md", "# Quill\n\nInstall [`@quill/ink`](https://quill.example) for ink.\n"),
         ("docs/ink.md", "# Ink\n\n```js\nimport { Ink } from '@quill/ink/blue'\n```\n"),
     ],
@@ -132,6 +139,7 @@ def test_part_that_library_names_is_used(path: str, text: str) -> None:
         ("index.js", "import { Ink } from '@quill/ink';\nexport class Pen {\n  ink = new Ink();\n}\n"),
         ("index.js", "const ink = require('@quill/ink');\nexports.dip = () => ink.open();\n"),
         ("index.js", "import { Ink } from '@quill/ink';\nexport { Pen as Ink } from './pen';\n"),
+        ("index.js", "const ink = require('@quill/ink');\nclass Pen {\n  get() { return ink.open(); }\n}\n"),
         ("README.md", "Read about @quill/ink-blue, /x@quill/ink and @quill/inks.\n"),
     ],
 )

@@ -42,8 +42,16 @@ _BOUND_REQUIRE = re.compile(
     re.MULTILINE,
 )
 _REQUIRED = re.compile(r"\brequire\([\"']([^\"'\n]{1,300})[\"']\)")
-_EXPORT_STAR = re.compile(r"\b__exportStar\(require\([\"']([^\"'\n]{1,300})[\"']\)")
-"""What TypeScript and its `tslib` write for `export *` in Node's own form."""
+_EXPORT_STAR = re.compile(
+    r"\b(?:__exportStar|__reExport)\((?:[\w$]{1,99},\s{0,9})?require\([\"']([^\"'\n]{1,300})[\"']\)"
+)
+"""What TypeScript and its `tslib`, and esbuild, write for `export *` in Node's own form."""
+_COPIED_EXPORTS = re.compile(r"\bObject\.keys\(([\w$]{1,99})\)\.forEach\(")
+"""What Babel writes for `export *` in Node's own form, with the name that the module is bound to."""
+_EXPORT_GETTER = re.compile(
+    r"\bget\b:?\s{0,9}(?:function)?\s{0,9}\(\)\s{0,9}(?:=>|\{\s{0,99}return\b)\s{0,9}([\w$]{1,99})"
+)
+"""What all three write for one export of another module."""
 _NODE_EXPORT = re.compile(
     r"^[ \t]*(?:module\.)?exports(?:\.[\w$]{1,99})?\s{0,9}=\s{0,9}"
     r"(?:([\w$]{1,99})(?![\w$(])|\{([^{}]{0,9000})\})",
@@ -163,7 +171,9 @@ def _iter_reexported(text: str) -> Iterator[str]:
     yield from _EXPORT_STAR.findall(text)
     members = [*_NODE_EXPORT.findall(text), *(("", names) for names in _EXPORT_LIST.findall(text))]
     yield from (target for _, names in members for target in _REQUIRED.findall(names))
-    exported = {*_EXPORT_VALUE.findall(text)}
+    exported = {*_EXPORT_VALUE.findall(text), *_COPIED_EXPORTS.findall(text)}
+    if "defineProperty(exports" in text:
+        exported.update(_EXPORT_GETTER.findall(text))
     exported.update(name for each in members for part in each for name in _NAME.findall(part))
     exported -= {"as", "default", "type"}
     for names, target in (*_IMPORT.findall(text), *_BOUND_REQUIRE.findall(text)):
