@@ -890,8 +890,11 @@ def test_source_of_article_is_kept(content: str) -> None:
         f"<div class=related><h2>Related</h2><ul><li>A ferry that is never on time, as all of us know <li>A "
         f"shop that closes after a hundred years</ul><p>{SOURCE}</p></div>",
         "<p class=credits>Resources: <a href=/r>Our school</a></p>",
+        f"<div class=comment-list><div class=comment><p>{SOURCE}</p></div></div>",
+        f"<div class=related-stories><p>{SOURCE}</p></div>",
+        f"<div class=ad>{SOURCE}</div>",
     ],
-    ids=["footer", "comments", "related", "another word"],
+    ids=["footer", "comments", "related", "another word", "comment", "other story", "advertisement"],
 )
 def test_source_beside_article_is_not_added(after: str) -> None:
     markdown = read_news(f"<article><h1>Bridge closes</h1>{NEWS}</article>{after}")

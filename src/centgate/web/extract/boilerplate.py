@@ -41,6 +41,7 @@ _LIKELY_WORDS = name_set(
 )
 """Words of parts that are boilerplate unless they are large."""
 _UNCERTAIN_WORDS = (_CERTAIN_WORDS - _CONSENT_WORDS) | _LIKELY_WORDS
+_FOOTER_WORDS = name_set("footer copyright colophon tags")
 _NOTE_WORDS = name_set("notification")
 _NO_PROSE_WORDS = _CONSENT_WORDS | name_set("comment comments")
 """Words of parts that are not the page's content even where they are told in sentences."""
@@ -411,6 +412,14 @@ def _is_notice(element: Element, weights: TextDensity) -> bool:
     if weights.text_length(element) > _MAX_NOTICE_LENGTH:
         return False
     return _CONSENT_NOTICE.search(extract_beginning(element, _MAX_NOTICE_LENGTH)) is not None
+
+
+def is_named_extra(element: Element) -> bool:
+    """True if names say that a part is no content of its page, such as a comment or an advertisement.
+
+    A footer may be that of an article.
+    """
+    return bool(split_names(_class_and_id(element)) & (_UNCERTAIN_WORDS - _FOOTER_WORDS))
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,8 @@ from itertools import islice
 
 from lxml import etree
 
-from centgate.web.extract.dom import Element
+from centgate.web.extract.boilerplate import is_named_extra
+from centgate.web.extract.dom import Element, extract_beginning
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS, extract_text
 
 MAX_LINE_LENGTH = 300
@@ -16,7 +17,7 @@ MAX_GAP = 80
 """Letters between the end of the article and the line, such as the names of buttons."""
 _END_LENGTH = 60
 """Letters of the article's end by which its place is found."""
-_MAX_LINES = 10
+_MAX_LINES, _MAX_EXTRA = 10, 1000
 _SOURCE_LINE = re.compile(
     r"\W{0,3}(?:(?:original |image |photo )?sources?|quellen?|fuentes?|fonti?|fontes|bron(?:nen)?|"
     r"k\u00e4ll(?:a|or)|kilder?|\u017ar\u00f3d\u0142[oa]|l\u00e4hteet|l\u00e4hde|zdroje?|"
@@ -37,6 +38,8 @@ def add_source_line(reading: Element, original: Element) -> None:
         return
     lines = (each for each in original.iter(*_LINE_TAGS) if _is_source_line(each))
     for line in islice(lines, _MAX_LINES):
+        if _is_in_extra(line):
+            continue
         before, heading = _read_before(line, original)
         end = before.rfind(article[-_END_LENGTH:]) + _END_LENGTH
         if end > max(_END_LENGTH - 1, heading) and len(before) - end <= MAX_GAP:
@@ -58,6 +61,16 @@ def _is_source_line(element: Element) -> bool:
     within = [element.tag, *(each.tag for each in element.iterancestors())]
     is_framed = any(tag in ("nav", "footer", "aside") for tag in within)
     return not is_framed or any(tag in ("article", "main") for tag in within)
+
+
+def _is_in_extra(line: Element) -> bool:
+    """True for a line of a small part that is named as none of the article, such as a comment."""
+    for part in (line, *line.iterancestors()):
+        if part.tag in ("article", "main") or len(extract_beginning(part, _MAX_EXTRA)) >= _MAX_EXTRA:
+            return False
+        if is_named_extra(part):
+            return True
+    return False
 
 
 def _read_before(element: Element, root: Element) -> tuple[str, int]:
