@@ -69,6 +69,16 @@ def test_template_without_valid_host_is_not_shown(host: str, template: str, line
     assert read(f"<{host}><template {template}>In it</template>Light</{host}>") == lines
 
 
+@pytest.mark.parametrize("only_main_content", [True, False])
+def test_slots_in_cells_are_read(*, only_main_content: bool) -> None:
+    shadow = "<table><tr><th>A<th>B<tr><td><slot name=a></slot><td><slot>2</slot></table>"
+    host = f"<x-a><template shadowrootmode=open>{shadow}</template><b slot=a>one</b></x-a>"
+
+    lines = read(f"{host}{TEXT}", only_main_content=only_main_content)
+
+    assert lines == ["| A | B |", "| --- | --- |", "| **one** | 2 |"]
+
+
 def test_second_shadow_root_is_not_shown() -> None:
     roots = "".join(f"<template shadowrootmode=open><p>{name}</p></template>" for name in ("One", "Two"))
 

@@ -20,6 +20,14 @@ _HOSTS = frozenset(
     )
 )
 """Elements beside those of a page's own that may have a shadow root."""
+_INLINE_TAGS = frozenset(
+    (
+        *("a", "abbr", "b", "br", "cite", "code", "em", "i", "img", "kbd"),
+        *("mark", "q", "s", "small", "span", "strong", "sub", "sup", "time", "u"),
+    )
+)
+_MAX_INLINE = 100
+"""Elements directly in a slot above which it is no part of a line."""
 _MODES = ("open", "closed")
 
 
@@ -73,8 +81,9 @@ def _is_shadow_root(template: Element, host: Element) -> bool:
 
 def _fill_slots(template: Element, host: Element) -> None:
     """Move the content of a host to the first slot of each name; a slot without any keeps its own content."""
+    own = list(_iter_slots(template))
     slots: dict[str, Element] = {}
-    for slot in _iter_slots(template):
+    for slot in own:
         slots.setdefault(slot.get("name") or "", slot)
     texts = [host.text, *(each.tail for each in host)]
     children: dict[str, list[Element]] = {}
@@ -94,6 +103,9 @@ def _fill_slots(template: Element, host: Element) -> None:
         else:
             _move_unnamed(host, slot, template)
         slot.set(SLOTTED, "")
+    for slot in own:
+        if len(slot) <= _MAX_INLINE and all(each.tag in _INLINE_TAGS for each in slot.iterdescendants()):
+            slot.tag = "span"  # an element that readers do not know makes a cell no cell
 
 
 def _move_unnamed(host: Element, slot: Element, template: Element) -> None:
