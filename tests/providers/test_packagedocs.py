@@ -975,8 +975,8 @@ async def test_large_parts_are_downloaded_one_after_another(
     tracemalloc.stop()
 
     assert all(f"number{number}" in (first.text or "") for number, (first, *_) in enumerate(found))
-    # a body and its copy; all four at once are 16 MB without copies
-    assert used < 3 * size
+    # a body and its copy, and what the local registry keeps; all four at once are 16 MB without copies
+    assert used < 3.6 * size
 
 
 async def test_readme_of_reexported_part_is_read(registry: PackageRegistry, open_docs: Open) -> None:

@@ -52,11 +52,11 @@ _PAGE_EXPRESSION = f"""(() => {{
     if (each.shadowRoot && shadowRoots.push(each.shadowRoot)) collect(each.shadowRoot)
   }})
   collect(document)
-  const html = !page ? "" : !shadowRoots.length ? page.outerHTML :
+  const html = !page ? "" : !(shadowRoots.length && page.getHTML) ? page.outerHTML :
     page.cloneNode(false).outerHTML.replace(/<[/]html>$/, "") + page.getHTML({{shadowRoots}})
   return {{url: location.href.slice(0, {MAX_URL_LENGTH}), html: html.slice(0, {MAX_CHARACTERS})}}
 }})()"""
-"""`outerHTML` leaves out shadow roots, which the page shows."""
+"""`outerHTML` leaves out shadow roots, which the page shows; browsers before 2024 have no `getHTML`."""
 _LENGTH_EXPRESSION = r"""(() => {
   const length = element => (element.innerText ?? "").replace(/\s+/g, "").length
   const menu = ":is(nav, :is(header, footer):not(:is(main, article, section) *))"
