@@ -126,6 +126,11 @@ def test_parameter_types_of_function_and_constructor() -> None:
         " " * 3_000,
         "x = f(" * 500,
         "for a in " * 300,
+        "from a import" + " " * 1_500 + "(x",
+        "a:" + " " * 1_500 + "x",
+        "import " + "a" * 3_500,
+        "import" + " " * 3_500 + "(",
+        "const" + " " * 3_500 + "(",
     ],
 )
 def test_long_texts_are_searched_in_time(text: str) -> None:

@@ -22,10 +22,10 @@ _BINDING = re.compile(
 )
 """Variables of loops and parameters of functions."""
 _IMPORT = re.compile(
-    r"^from[ ]+[\w.]+[ ]+import[ ]+(?:\([^()]{1,600}\)|[^\n(#]{1,200})(?=[ ]*(?:#.*)?$)"
+    r"^from[ ]+[\w.]+[ ]+import[ ]+(?:\([^()]{1,600}\)|[^\s(#][^\n(#]{0,199})(?=[ ]*(?:#.*)?$)"
     r"|^import[ ]+[\w.]+(?:[ ]+as[ ]+\w+)?(?=[ ]*(?:#.*)?$)"
-    r"|^import[ ]+(?:[^;'\"]{1,600}?[ \n]from[ ]+)['\"](?!npm:|jsr:|https?:)[^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
-    r"|^(?:const|let|var)[ ]+[^;=]{1,300}=[ ]*require\(['\"][^'\"\n]{1,200}['\"]\);?(?=[ ]*(?://.*)?$)",
+    r"|^import[ ]+(?:[^\s;'\"][^;'\"]{0,599}?[ \n]from[ ]+)['\"](?!npm:|jsr:|https?:)[^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
+    r"|^(?:const|let|var)[ ]+[^\s;=][^;=]{0,299}=[ ]*require\(['\"][^'\"\n]{1,200}['\"]\);?(?=[ ]*(?://.*)?$)",
     re.MULTILINE,
 )
 _COMMENT_OR_STRING = re.compile(
@@ -38,7 +38,7 @@ _WORD = re.compile(_NAME)
 _FREE_NAME = re.compile(rf"(?<![\w$.])({_NAME})(?![\w$]|[ ]*(?:=(?![=>])|:(?!:)))")
 """A name that is no attribute, argument or key."""
 _CREATION = re.compile(
-    rf"^(?:(?:const|let|var)[ ]+)?({_NAME})(?:[ ]*:[ ]*[\w.\[\], |]+)?[ ]*=[ ]*"
+    rf"^(?:(?:const|let|var)[ ]+)?({_NAME})[ ]*(?::[\w.\[\], |]+)?=[ ]*"
     rf"(?:await[ ]+)?(?:new[ ]+)?[A-Za-z_$][\w$.]*\(.*\);?(?=[ ]*(?:(?://|\#).*)?$)",
     re.MULTILINE,
 )
@@ -93,7 +93,7 @@ def imported_names(statement: str) -> frozenset[str]:
     if names == statement and "as" not in names.split():
         names = names.split(".", 1)[0]
     # of `a as b`, only b is known
-    names = re.sub(rf"[\w$*.]+[ ]+as[ ]+({_NAME})", r"\1", names)
+    names = re.sub(rf"(?<![\w$*.])[\w$*.]+[ ]+as[ ]+({_NAME})", r"\1", names)
     return frozenset(_WORD.findall(names)) - _IMPORT_WORDS
 
 
