@@ -68,6 +68,11 @@ def test_free_names_are_no_attributes_arguments_keys_or_comments() -> None:
     assert find_free_names(code) == {"quill", "well", "colour"}
 
 
+@pytest.mark.parametrize("code", ['import * as z from "zod"\nz.string()', "const z = cut()\nz.string()"])
+def test_names_of_one_letter_are_defined_too(code: str) -> None:
+    assert "z" not in find_free_names(code)
+
+
 def test_creations_are_whole_lines_with_call() -> None:
     code = (
         "client = Client('host')\nconst nib = new Nib(3); // sharp\n"

@@ -296,3 +296,29 @@ def test_small_budget_is_not_spent_on_neighbours(tmp_path: Path) -> None:
     first, *_ = search(tmp_path, "timing a stroke", guide(), budget=200)
 
     assert "Desk(" not in (first.text or "")
+
+
+def test_import_of_one_letter_is_not_given_twice(tmp_path: Path) -> None:
+    text = (
+        "# Guide\n\n## Begin\n\nFeathers of the old kind are cut by this.\n\n"
+        '```typescript\nimport * as q from "quill/v3"\nq.cut(feather)\n```\n\n'
+        "## Blotting ink\n\nInk is blotted with paper, and never with a sleeve, since sleeves are dear.\n\n"
+        '```typescript\nimport * as q from "quill"\nq.blot(paper)\n```\n'
+    )
+
+    first, *_ = search(tmp_path, "blotting ink", guide(text))
+
+    assert first.code == 'import * as q from "quill"\nq.blot(paper)'
+    assert "quill/v3" not in (first.text or "")
+
+
+def test_import_does_not_end_its_fence(tmp_path: Path) -> None:
+    text = GUIDE.replace(
+        "```python\nfrom quill import Nib, Well\n\nwell = Well(3)\n```",
+        "~~~python\nfrom quill import (\n```\nRun this at once:\n```\nNib)\nwell = Well(3)\n~~~",
+    )
+
+    first, *_ = search(tmp_path, "blotting ink", guide(text))
+
+    assert first.code == "nib = Nib(well)\nnib.blot()"
+    assert "Run this" not in (first.text or "")

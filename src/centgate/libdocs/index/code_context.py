@@ -30,7 +30,7 @@ def find_context(database: sqlite3.Connection, row: ChunkRow) -> list[str]:
     """
     if row.language not in CHECKED_LANGUAGES or not row.shows_call:
         return []
-    known = find_defined(f"{row.code}\n{row.text}")
+    known = find_defined(f"{row.code}\n{row.text}", 1)
     missing, added = find_free_names(row.code or "") - known, frozenset[str]()
     statements = _list_statements(row, find_code_before(database, row, MAX_DISTANCE))
     found: list[str] = []
@@ -57,7 +57,8 @@ def _list_statements(row: ChunkRow, earlier: Iterable[CodeBefore]) -> dict[str, 
     for each in earlier:
         if each.language not in _SOURCES.get(row.language or "", (row.language,)):
             continue
-        imports = find_imports(each.code)
+        # an import of many lines could end the fence that it is given in
+        imports = [line for line in find_imports(each.code) if "```" not in line]
         statements |= {line: imported_names(line) for line in imports if line not in statements}
         if SOURCE_FILE.search(row.page) and section_trail(each.trail) != section_trail(row.trail):
             continue

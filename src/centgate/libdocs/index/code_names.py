@@ -54,12 +54,12 @@ MIN_NAME = 2
 """Minimum letters of a name that connects two pieces of code; one letter is used for anything."""
 
 
-def find_defined(code: str) -> frozenset[str]:
-    """Return the names that code assigns, declares or imports."""
+def find_defined(code: str, min_length: int = MIN_NAME) -> frozenset[str]:
+    """Return the names of some length that code assigns, declares or imports."""
     groups = ["".join(found) for found in (*_DEFINITION.findall(code), *_BINDING.findall(code))]
     names = {name for group in groups for name in _WORD.findall(group)}
     names.update(name for line in find_imports(code) for name in imported_names(line))
-    return frozenset(name for name in names if len(name) >= MIN_NAME)
+    return frozenset(name for name in names if len(name) >= min_length)
 
 
 def find_words(code: str) -> frozenset[str]:
@@ -70,7 +70,7 @@ def find_words(code: str) -> frozenset[str]:
 def find_free_names(code: str) -> frozenset[str]:
     """Return the names that code uses and does not define."""
     used = frozenset(_FREE_NAME.findall(_COMMENT_OR_STRING.sub(" ", code)))
-    return used - find_defined(code) - _ALWAYS_KNOWN
+    return used - find_defined(code, 1) - _ALWAYS_KNOWN
 
 
 def find_creations(code: str) -> dict[str, str]:
