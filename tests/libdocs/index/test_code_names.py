@@ -53,11 +53,6 @@ def test_imports_and_their_names(statement: str, names: set[str]) -> None:
     assert imported_names(statement) == names
 
 
-@pytest.mark.parametrize("source", ["npm:quill", "jsr:@goose/quill", "https://esm.sh/quill"])
-def test_imports_of_other_runtimes_are_not_found(source: str) -> None:
-    assert find_imports(f"import quill from '{source}';\n") == []
-
-
 def test_imports_inside_functions_are_not_found() -> None:
     assert find_imports("def dip():\n    import quill\n") == []
 

@@ -322,3 +322,32 @@ def test_import_does_not_end_its_fence(tmp_path: Path) -> None:
 
     assert first.code == "nib = Nib(well)\nnib.blot()"
     assert "Run this" not in (first.text or "")
+
+
+def test_example_with_import_of_another_runtime_gets_no_second_one(tmp_path: Path) -> None:
+    text = (
+        "# Guide\n\n## Begin\n\nFeathers of the old kind are cut by this.\n\n"
+        '```typescript\nimport quill from "quill"\nquill.cut(feather)\n```\n\n'
+        "## Blotting ink\n\nInk is blotted with paper, and never with a sleeve, since sleeves are dear.\n\n"
+        '```typescript\nimport quill from "npm:quill"\nquill.blot(paper)\n```\n'
+    )
+
+    first, *_ = search(tmp_path, "blotting ink", guide(text))
+
+    assert first.code == 'import quill from "npm:quill"\nquill.blot(paper)'
+    assert "import quill" not in (first.text or "")
+
+
+@pytest.mark.parametrize("source", ["npm:quill", "jsr:@goose/quill", "https://esm.sh/quill"])
+def test_import_of_another_runtime_is_not_added(tmp_path: Path, source: str) -> None:
+    text = (
+        "# Guide\n\n## Begin\n\nFeathers of the old kind are cut by this.\n\n"
+        f'```typescript\nimport quill from "{source}"\nquill.cut(feather)\n```\n\n'
+        "## Blotting ink\n\nInk is blotted with paper, and never with a sleeve, since sleeves are dear.\n\n"
+        "```typescript\nquill.blot(paper)\n```\n"
+    )
+
+    first, *_ = search(tmp_path, "blotting ink", guide(text))
+
+    assert first.code == "quill.blot(paper)"
+    assert source not in (first.text or "")

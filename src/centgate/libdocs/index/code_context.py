@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable
 
@@ -22,6 +23,10 @@ MAX_DISTANCE = 150
 MAX_STATEMENTS = 4
 _SOURCES = {"jsx": ("jsx", "javascript"), "typescript": ("typescript", "javascript"), "tsx": SCRIPT_LANGUAGES}
 """Languages whose statements are valid in another one, too."""
+_UNFIT_IMPORT = re.compile(r"```|['\"](?:npm:|jsr:|https?:)")
+"""Imports that would end the fence that they are given in, and those that only other runtimes than Node.js
+and bundlers know.
+"""
 
 
 def find_context(database: sqlite3.Connection, row: ChunkRow) -> list[str]:
@@ -57,8 +62,7 @@ def _list_statements(row: ChunkRow, earlier: Iterable[CodeBefore]) -> dict[str, 
     for each in earlier:
         if each.language not in _SOURCES.get(row.language or "", (row.language,)):
             continue
-        # an import of many lines could end the fence that it is given in
-        imports = [line for line in find_imports(each.code) if "```" not in line]
+        imports = [line for line in find_imports(each.code) if not _UNFIT_IMPORT.search(line)]
         statements |= {line: imported_names(line) for line in imports if line not in statements}
         if SOURCE_FILE.search(row.page) and section_trail(each.trail) != section_trail(row.trail):
             continue

@@ -24,7 +24,7 @@ _BINDING = re.compile(
 _IMPORT = re.compile(
     r"^from[ ]+[\w.]+[ ]+import[ ]+(?:\([^()]{1,600}\)|[^\s(#][^\n(#]{0,199})(?=[ ]*(?:#.*)?$)"
     r"|^import[ ]+[\w.]+(?:[ ]+as[ ]+\w+)?(?=[ ]*(?:#.*)?$)"
-    r"|^import[ ]+(?:[^\s;'\"][^;'\"]{0,599}?[ \n]from[ ]+)['\"](?!npm:|jsr:|https?:)[^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
+    r"|^import[ ]+(?:[^\s;'\"][^;'\"]{0,599}?[ \n]from[ ]+)['\"][^'\"\n]{1,200}['\"];?(?=[ ]*(?://.*)?$)"
     r"|^(?:const|let|var)[ ]+[^\s;=][^;=]{0,299}=[ ]*require\(['\"][^'\"\n]{1,200}['\"]\);?(?=[ ]*(?://.*)?$)",
     re.MULTILINE,
 )
@@ -80,10 +80,7 @@ def find_creations(code: str) -> dict[str, str]:
 
 
 def find_imports(code: str) -> list[str]:
-    """Return the statements of Python and JavaScript that import something, without indented ones.
-
-    Those by `npm:`, `jsr:` or an address are left out: Node.js and bundlers have no such imports.
-    """
+    """Return the statements of Python and JavaScript that import something, without indented ones."""
     return [found[0].rstrip() for found in _IMPORT.finditer(code)]
 
 
