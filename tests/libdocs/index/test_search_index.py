@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from centgate.libdocs.index import search_index
+from centgate.libdocs.index.boosts import SPECIAL_PAGE_FACTOR, apply_boosts
 from centgate.libdocs.index.dedupe import drop_variants
 from centgate.libdocs.index.tokenizer import stem_words
+from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument
 
 ABOUT = {"name": "acme", "version": "2.1.0", "title": "Acme", "repository": "acme/lib"}
@@ -284,6 +286,16 @@ def test_pages_about_other_releases_come_last(tmp_path: Path, path: str) -> None
     search_index.write_index(tmp_path / "acme.sqlite", documents, ABOUT)
 
     assert list_titles(tmp_path / "acme.sqlite", "sending a thing")[0] == "Sending"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["examples/prompts/history/stored.py", "docs/upgrades.md", "acme/upgrade.py", "src/history/index.d.ts"],
+)
+def test_pages_and_modules_with_names_of_other_things_keep_their_weight(path: str) -> None:
+    chunk = Chunk("A", (), "acme.send(thing)\n" * 12, "python", None, None, path)
+
+    assert apply_boosts(chunk, ABOUT).weight >= SPECIAL_PAGE_FACTOR
 
 
 def test_deprecated_section_comes_after_its_successor(tmp_path: Path) -> None:

@@ -34,10 +34,12 @@ _SPECIAL_PAGE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_RELEASE = re.compile(
-    r"(?:^|/)(?:neps?|peps?|rfcs?|adrs?|proposals?|history|historical[-_]\w+|whatsnew)/"
-    r"|(?:^|/)(?:upgrad(?:e|ing)|migrat(?:e|ing)[-_]|migration[-_](?:guide|to|from))[^/]*$",
+    r"(?:(?:^|/)(?:neps?|peps?|rfcs?|adrs?|proposals?|history|historical[-_]\w+|whatsnew)/.*"
+    r"|(?:^|/)(?:upgrad(?:e|ing)(?![a-z])|migrat(?:e|ing)[-_]|migration[-_](?:guide|to|from))[^/]*)"
+    r"\.(?:mdx?|markdown|rst|txt)$",
     re.IGNORECASE,
 )
+"""Pages of prose: an example or a module of such a name is about a history, or about what is upgraded."""
 _INTERNAL_PATH = re.compile(
     r"(?:^|/)(?:_?internals?|_[a-z]\w*|compat|deprecated|impl|private|testing(?=/)|mypy|plugins?)(?:/|\.\w+$)"
     r"|(?:^|/)(?:core|helpers|utils?)/.*\.[cm]?[jt]s$"
