@@ -459,7 +459,7 @@ def test_documentation_after_many_other_files_is_read() -> None:
 
 
 def test_modules_that_write_documentation_are_not_read() -> None:
-    docs = b"class Writer:\n    def write(self): ...\n"
+    docs = b"class Writer:\n    def write_docstring(self): ...\n"
     files = {
         "quill-1.0/quill/__init__.py": b"from quill.pens import Pen\n",
         "quill-1.0/quill/docs/__init__.py": b"from quill.docs.writer import Writer\n",
@@ -469,3 +469,13 @@ def test_modules_that_write_documentation_are_not_read() -> None:
     }
 
     assert list_paths(make_tar(files)) == ["docs/example.py", "quill/__init__.py", "quill/pens.py"]
+
+
+def test_interface_to_documents_of_users_is_read() -> None:
+    files = {
+        "quill-1.0/quill/__init__.py": b"from quill.docs.client import Client\n",
+        "quill-1.0/quill/docs/__init__.py": b"from quill.docs.client import Client\n",
+        "quill-1.0/quill/docs/client.py": b"class Client:\n    def get_document(self): ...\n",
+    }
+
+    assert "quill/docs/client.py" in list_paths(make_tar(files))

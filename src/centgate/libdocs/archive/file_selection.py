@@ -41,6 +41,7 @@ _KINDS: Mapping[str, DocumentKind] = {
 }
 _PROSE = frozenset({"markdown", "rst", "text"})
 _DOCS = frozenset({"doc", "docs", "documentation", "guide", "guides", "manual", "website", "site"})
+_WRITES_DOCS = re.compile(r"docstring|docutils|sphinx|restructuredtext|restdoc", re.IGNORECASE)
 _EXAMPLES = frozenset(
     {
         "docs_src",
@@ -108,7 +109,8 @@ def document_kind(path: str, archive: ArchiveKind) -> DocumentKind | None:
 def select_documents(documents: Iterable[PackageDocument], archive: ArchiveKind) -> list[PackageDocument]:
     """Return the documents to index, most important first, without repetitions."""
     every = list(documents)
-    modules = {document.path for document in every if document.kind == "python"}
+    modules = {document.path: document for document in every if document.kind == "python"}
+    writers = _find_docs_writers(modules)
     found = [
         document
         for document in every
@@ -116,7 +118,7 @@ def select_documents(documents: Iterable[PackageDocument], archive: ArchiveKind)
         and not (
             _is_machine_made(document)
             or _is_plain_go_test(document)
-            or _is_in_docs_package(document.path, modules)
+            or (document.path in modules and not writers.isdisjoint(_list_folders(document.path)))
         )
     ]
     if sum(len(each.text) for each in found if importance_rank(each.path) < 3) > MAX_UNDOCUMENTED:
@@ -227,14 +229,25 @@ def _is_plain_go_test(document: PackageDocument) -> bool:
     return document.path.endswith("_test.go") and "\nfunc Example" not in document.text
 
 
-def _is_in_docs_package(path: str, modules: set[str]) -> bool:
-    """True for modules of a package `docs` inside another one: these write documentation, and are none."""
-    folders = [str(folder) for folder in PurePosixPath(path).parents]
-    return path in modules and any(
-        f"{folder}/__init__.py" in modules and f"{above}/__init__.py" in modules
-        for folder, above in pairwise(folders)
-        if PurePosixPath(folder).name in _DOCS
-    )
+def _find_docs_writers(modules: Mapping[str, PackageDocument]) -> set[str]:
+    """Return the folders of packages `docs` inside other ones that write documentation, and are none.
+
+    Those that name nothing which documentation is written with are an interface to documents of users.
+    """
+    return {
+        folder
+        for path, document in modules.items()
+        if not _DOCS.isdisjoint(path.split("/")) and _WRITES_DOCS.search(document.text)
+        for folder, above in pairwise(_list_folders(path))
+        if folder.rpartition("/")[2] in _DOCS
+        and f"{folder}/__init__.py" in modules
+        and f"{above}/__init__.py" in modules
+    }
+
+
+def _list_folders(path: str) -> list[str]:
+    """Return the folders that a file is in, innermost first."""
+    return [str(folder) for folder in PurePosixPath(path).parents]
 
 
 def _is_repetition(path: str, paths: set[str]) -> bool:
