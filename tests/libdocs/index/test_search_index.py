@@ -537,6 +537,21 @@ def test_functions_precede_types_and_errors(tmp_path: Path) -> None:
     assert list_titles(file, "VerifyTokenKey")[0] == "VerifyTokenKey"
 
 
+@pytest.mark.parametrize("question", ["catch a timeout", "which error is raised on timeout"])
+def test_errors_answer_questions_about_errors(tmp_path: Path, question: str) -> None:
+    source = (
+        'class TimeoutError(Exception):\n    """The host took too long."""\n\n'
+        "def send(thing, timeout=5):\n"
+        '    """Send a thing. Exceptions are raised on timeout."""\n'
+    )
+    file = tmp_path / "errors.db"
+    documents = [PackageDocument("acme/sending.py", source, "python", None)]
+
+    search_index.write_index(file, documents, {"name": "acme"})
+
+    assert list_titles(file, question)[0] == "acme.sending.TimeoutError"
+
+
 def test_methods_precede_data_of_interface(tmp_path: Path) -> None:
     text = (
         "export interface Pen {\n  /** A wet pen that lies in the drawer of a desk. */\n  ink: string;\n"

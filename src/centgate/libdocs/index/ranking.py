@@ -15,7 +15,7 @@ from centgate.libdocs.index.name_fit import QuestionFit, measure_name_fits
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
 from centgate.libdocs.index.rows import SITE_FOLDER, ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
-from centgate.libdocs.index.usage import declares_bare_type
+from centgate.libdocs.index.usage import declares_bare_type, declares_error
 from centgate.libdocs.parse.documents import is_test
 
 MAX_CANDIDATES = 200
@@ -42,6 +42,8 @@ CODE_FACTOR = 1.08
 """Factor for other code."""
 TYPE_FACTOR = 0.5
 """Factor for types and exceptions in questions about a task, which are answered by what has such types."""
+ERROR_WORDS = frozenset(("catch", "error", "errors", "except", "exception", "exceptions", "raised", "thrown"))
+"""Words of questions that exceptions answer."""
 PAGE_SHARE = 0.6
 """Share of the scores of the same page that is added to the score of a chunk of prose."""
 REPEAT_DAMPING = 0.87
@@ -278,7 +280,8 @@ def _code_factor(row: ChunkRow, query: DocsQuery, weights: ScoreWeights) -> floa
         return 1.0
     if query.identifiers:
         return IDENTIFIER_FACTOR if any(name in row.code for name in query.identifiers) else CODE_FACTOR
-    if not row.shows_call and declares_bare_type(row.title, row.code):
+    is_asked = declares_error(row.code) and query.words & ERROR_WORDS
+    if not (row.shows_call or is_asked) and declares_bare_type(row.title, row.code):
         return CODE_FACTOR * TYPE_FACTOR
     return CODE_FACTOR * (weights.usage if _shows_usage(row, query) and not is_test(row.page) else 1.0)
 

@@ -42,9 +42,14 @@ def declares_bare_type(title: str, code: str) -> bool:
 
     The fields of options, and members, whose titles are qualified by their type, say what can be done.
     """
-    if _ERROR.match(code):
+    if declares_error(code):
         return True
     return "." not in title and not OPTIONS_NAME.search(title) and _TYPE.match(code) is not None
+
+
+def declares_error(code: str) -> bool:
+    """True if code declares an exception of Python."""
+    return _ERROR.match(code) is not None
 
 
 def _is_declaration(block: str, path: str, names: Sequence[str]) -> bool:
