@@ -89,6 +89,15 @@ def test_creations_are_whole_lines_with_call() -> None:
         ("function dip(well) {}", False),
         ("skip_dip(well)", False),
         ("quill.dip(well)", True),
+        ("import quill\nquill.pens.dip(well)", True),
+        ("const quill = require('quill');\nquill.dip(well)", True),
+        ("pen = quill.Pen()\npen.dip(well)", False),
+        ("with quill.Desk() as desk:\n    desk.dip(well)", False),
+        ("def write(pen):\n    pen.dip(well)", False),
+        ("quill.Pen().dip(well)", False),
+        ("quill\n  .cut()\n  .dip(well)", False),
+        ("JSON.dip(well)", False),
+        ("pen = quill.Pen()\npen.dip(well)\nquill.dip(well)", True),
     ],
 )
 def test_call_of_function(code: str, *, is_call: bool) -> None:

@@ -48,6 +48,10 @@ _CLASS_HEAD = re.compile(r"(?:export |declare |default |abstract )*(?:class|inte
 MAX_MEMBER_LINES = 14
 """Lines of a declaration above which it is the outline of a type, not one member inside its type."""
 _ALWAYS_KNOWN = frozenset(("console", "exports", "module", "process", "require", "self", "super", "this"))
+_MODULE = re.compile(rf"(?<![\w$.)\]])({_NAME})(?:\.{_NAME})*\.$")
+"""The name that the qualified name before a call begins with; the result of another call has none."""
+_OBJECTS = _ALWAYS_KNOWN | {"Array", "Date", "JSON", "Math", "Number", "Object", "Promise", "String", "cls"}
+"""Objects that code has without a definition."""
 MAX_LINE = 120
 """Maximum characters of a line that creates something."""
 MIN_NAME = 2
@@ -107,17 +111,33 @@ def find_parameter_types(declaration: str) -> list[str]:
 
 
 def has_call(code: str, name: str, *, member: bool = False) -> bool:
-    """True if code calls a name, or uses it as component or decorator; a member also as key or argument."""
+    """True if code calls a name, or uses it as component or decorator; a member also as key or argument.
+
+    Of a name that is no member, a call on an object of the code is one of a namesake: `client.get()` is none
+    of `httpx.get`.
+    """
     escaped = re.escape(name)
     if member:
         return re.search(rf"(?<![\w$]){escaped}\??[ ]*(?:\(|<[^<>\n]*>\(|[:=](?!=))", code) is not None
     call = rf"(?<![\w$])(?<!def )(?<!function )(?<!class ){escaped}(?:<[^<>\n]*>)?(?:\(|`)"
-    return re.search(rf"{call}|<{escaped}[\s/>]|@{escaped}\b|extends[ ]+{escaped}\b", code) is not None
+    if re.search(rf"<{escaped}[\s/>]|@{escaped}\b|extends[ ]+{escaped}\b", code):
+        return True
+    before = [code[max(0, found.start() - MAX_LINE) : found.start()] for found in re.finditer(call, code)]
+    if any(not each.endswith(".") for each in before):
+        return True
+    modules = {found[1] for each in before if (found := _MODULE.search(each))} - _OBJECTS
+    return bool(modules) and not modules <= _find_objects(code)
 
 
 def mentions(code: str, names: Iterable[str]) -> bool:
     """True if any of the names is in code."""
     return not find_words(code).isdisjoint(names)
+
+
+def _find_objects(code: str) -> frozenset[str]:
+    """Return the names that code assigns or takes as parameters, without imported ones."""
+    imports = [imported_names(line) for line in find_imports(code)]
+    return find_defined(code, 1).difference(*imports)
 
 
 def _is_closed(line: str) -> bool:
