@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from centgate.libdocs.index import search_index
+from centgate.libdocs.index.completion import complete_chunks
+from centgate.libdocs.index.rows import read_chunks
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.parse.documents import PackageDocument
 
@@ -351,3 +355,17 @@ def test_import_of_another_runtime_is_not_added(tmp_path: Path, source: str) -> 
 
     assert first.code == "quill.blot(paper)"
     assert source not in (first.text or "")
+
+
+def test_example_after_one_that_is_too_long_gets_its_objects(tmp_path: Path) -> None:
+    lines = "\n".join(f"desk.put({'feather' * 4}_{number}, ink)" for number in range(50))
+    text = f"{GUIDE}\n## Drying\n\nInk dries with sand, or with time.\n\n```python\n{lines}\n```\n"
+    search_index.write_index(tmp_path / "quill.db", guide(text), ABOUT)
+    with closing(sqlite3.connect(tmp_path / "quill.db")) as database:
+        rows = {each.title.rpartition(" > ")[2]: each for each in read_chunks(database, range(1, 9))}
+
+        wanted = [rows["Timing a stroke"], rows["Drying"], rows["Blotting ink"]]
+        _, long, short = complete_chunks(database, wanted, 600)
+
+    assert long == rows["Drying"]
+    assert "well = Well(3)" in (short.text or "")

@@ -53,9 +53,11 @@ def complete_chunks(
             continue
         if places < PLACES:
             completed = completion.complete(row, min(MAX_TOKENS, remaining // BUDGET_SHARE))
-            tokens = snippet_tokens(completed.code, completed.text, completed.title)
-            row = completed if tokens <= remaining else row
-            remaining -= tokens
+            fitting = [each for each in (completed, row) if _count_exactly(each) <= remaining]
+            row = fitting[0] if fitting else row
+            # the first is cut to the budget; another one that does not fit is left out, and takes none of it
+            if fitting or not places:
+                remaining -= _count_exactly(row)
             places += 1
         yield row
 
@@ -214,6 +216,10 @@ def _section(row: ChunkRow) -> tuple[str, str]:
 
 def _count(row: ChunkRow) -> int:
     return _estimate_tokens(f"{row.text or ''}{row.code or ''}")
+
+
+def _count_exactly(row: ChunkRow) -> int:
+    return snippet_tokens(row.code, row.text, row.title)
 
 
 def _estimate_tokens(text: str) -> int:
