@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -310,6 +311,16 @@ def test_deprecated_section_comes_after_its_successor(tmp_path: Path) -> None:
     search_index.write_index(file, [PackageDocument("docs/a.md", text, "markdown", None)], ABOUT)
 
     assert list_titles(file, "stop a request")[0] == "Requests > Signals that stop"
+
+
+def test_function_that_deprecates_is_not_old() -> None:
+    chunk = Chunk(
+        "deprecated", ("acme",), "def deprecated(reason): ...", "python", "Mark it.", None, "acme.py"
+    )
+
+    other = replace(chunk, title="retired")
+
+    assert apply_boosts(chunk, ABOUT).weight == apply_boosts(other, ABOUT).weight
 
 
 def test_included_files_are_shown_in_page(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from centgate.libdocs.index.usage import SOURCE_FILE
 from centgate.libdocs.parse.chunk import Chunk
 
 OLDER_FACTOR = 0.2
@@ -81,7 +82,9 @@ def apply_boosts(chunk: Chunk, metadata: Mapping[str, str], *, has_guides: bool 
 
     `has_guides`: there are so many guides that content which they do not name is mostly not meant for users.
     """
-    weight, headings = chunk.weight, (*chunk.breadcrumb, chunk.title)
+    # the names in source are no headings: a function `deprecated` is not old
+    headings = () if SOURCE_FILE.search(chunk.path) else (*chunk.breadcrumb, chunk.title)
+    weight = chunk.weight
     if has_guides and _DEEP_TYPES.search(chunk.path):
         weight *= INTERNAL_FACTOR
     if _is_older_major(chunk.path, metadata.get("version", "")):
