@@ -369,3 +369,21 @@ def test_example_after_one_that_is_too_long_gets_its_objects(tmp_path: Path) -> 
 
     assert long == rows["Drying"]
     assert "well = Well(3)" in (short.text or "")
+
+
+def test_options_of_one_name_in_equally_near_files_are_not_guessed(tmp_path: Path) -> None:
+    options = "export interface PaintOptions {{\n    {0}Colour?: string;\n    {0}Coats?: number;\n}}\n"
+    wall = (
+        "/** Paints a wall with all that is at hand. */\n"
+        "export declare function paintWall(o?: PaintOptions): Wall;\n"
+    )
+    documents = [
+        PackageDocument("dist/door/index.d.ts", options.format("door"), "typescript", None),
+        PackageDocument("dist/roof/index.d.ts", options.format("roof"), "typescript", None),
+        PackageDocument("dist/wall/index.d.ts", wall, "typescript", None),
+    ]
+
+    first, *_ = search(tmp_path, "paint a wall", documents)
+
+    assert first.title == "paintWall"
+    assert "Colour" not in (first.text or "")

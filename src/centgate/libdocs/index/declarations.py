@@ -74,10 +74,11 @@ def find_fields(database: sqlite3.Connection, row: ChunkRow) -> Iterator[Declara
     for name in names:
         found = [rows[number] for each, number in definitions if each == name]
         found = [each for each in found if _has_fields(each, name)]
-        if found:
-            # packages that are read together may have types of the same name
-            nearest = max(found, key=lambda each: _count_common_folders(each.page, row.page))
-            yield DeclarationPart(nearest, f"`{name}`", MAX_FIELDS)
+        # packages that are read together, and files of one package, may have types of the same name
+        shared = [_count_common_folders(each.page, row.page) for each in found]
+        nearest = [each for each, count in zip(found, shared, strict=True) if count == max(shared)]
+        if len({each.code for each in nearest}) == 1:
+            yield DeclarationPart(nearest[0], f"`{name}`", MAX_FIELDS)
 
 
 def _read_matches(
