@@ -387,3 +387,26 @@ def test_options_of_one_name_in_equally_near_files_are_not_guessed(tmp_path: Pat
 
     assert first.title == "paintWall"
     assert "Colour" not in (first.text or "")
+
+
+@pytest.mark.parametrize(("maker", "is_added"), [("Session", False), ("Store", True), ("StoreOnDisk", True)])
+def test_method_gets_no_call_of_a_namesake(tmp_path: Path, maker: str, *, is_added: bool) -> None:
+    source = (
+        '"""Ink."""\n\n\nclass Session:\n    """A session that keeps the letters of an evening."""\n\n'
+        '    def fetch(self, url: str) -> str:\n        """Fetch a letter by its address."""\n\n\n'
+        'class Store:\n    """A store of ink."""\n\n'
+        '    def fetch(self, key: str) -> str:\n        """Fetch a bottle from the drawer."""\n'
+    )
+    readme = (
+        "# Quill\n\nQuill is for letters, in any place at all.\n\n## Letters\n\n"
+        f'```python\ndesk = quill.{maker}()\nletter = desk.fetch("goose")\nstore = "chest"\n```\n'
+    )
+    documents = [
+        PackageDocument("README.md", readme, "markdown", None),
+        PackageDocument("quill/__init__.py", source, "python", None),
+    ]
+
+    first, *_ = search(tmp_path, "bottle from the drawer", documents)
+
+    assert first.title == "quill.Store.fetch"
+    assert ("desk.fetch" in (first.text or "")) is is_added

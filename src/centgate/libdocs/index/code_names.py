@@ -50,6 +50,7 @@ MAX_MEMBER_LINES = 14
 _ALWAYS_KNOWN = frozenset(("console", "exports", "module", "process", "require", "self", "super", "this"))
 _MODULE = re.compile(rf"(?<![\w$.)\]])({_NAME})(?:\.{_NAME})*\.$")
 """The name that the qualified name before a call begins with; the result of another call has none."""
+_CLASS = re.compile(r"=[ ]*(?:await[ ]+)?(?:new[ ]+)?(?:[\w$]+\.)*([A-Z][\w$]*)\(")
 _OBJECTS = _ALWAYS_KNOWN | {"Array", "Date", "JSON", "Math", "Number", "Object", "Promise", "String", "cls"}
 """Objects that code has without a definition."""
 MAX_LINE = 120
@@ -127,6 +128,17 @@ def has_call(code: str, name: str, *, member: bool = False) -> bool:
         return True
     modules = {found[1] for each in before if (found := _MODULE.search(each))} - _OBJECTS
     return bool(modules) and not modules <= _find_objects(code)
+
+
+def find_called_classes(code: str, member: str) -> frozenset[str]:
+    """Return the classes of the objects whose member code calls; empty if that of any of them is not known.
+
+    Of `desk = quill.Desk()` and `desk.open()`, this is `Desk`.
+    """
+    called = rf"(?<![\w$])(?:(?<!\.)({_NAME})\.)?{re.escape(member)}[ ]*\("
+    creations = find_creations(code)
+    found = [_CLASS.search(creations.get(each, "")) for each in re.findall(called, code)]
+    return frozenset() if None in found else frozenset(each[1] for each in found if each)
 
 
 def mentions(code: str, names: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from centgate.libdocs.index.code_names import find_parameter_types, has_call
+from centgate.libdocs.index.code_names import find_called_classes, find_parameter_types, has_call
 from centgate.libdocs.index.rows import ChunkRow, find_chunks_of_names, find_matches, read_chunks
 from centgate.libdocs.index.tokenizer import split_identifier
 from centgate.libdocs.index.usage import OPTIONS_NAME
@@ -52,7 +52,9 @@ def find_usage(
     parts = [part for part in split_identifier(owner) if part not in _GENERAL_PARTS] if owner else []
     for each in _read_matches(database, name, parts, ranked):
         is_example = each.shows_call and (each.weight >= MIN_WEIGHT or is_test(each.page))
-        if is_example and has_call(each.code or "", name, member=bool(owner)):
+        if not is_example or not has_call(each.code or "", name, member=bool(owner)):
+            continue
+        if not owner or not _calls_namesake(database, each.code or "", name, owner):
             yield _from_place(each, MAX_EXAMPLE)
     of_type = owner or name
     for each in _read_matches(database, of_type, (), ranked) if owner or OPTIONS_NAME.search(name) else ():
@@ -89,6 +91,17 @@ def _read_matches(
     places = {number: place for place, number in reversed(list(enumerate((*ranked, *ids))))}
     found = [each for each in read_chunks(database, ids) if each.code]
     return sorted(found, key=lambda each: (is_test(each.page), places[each.id]))
+
+
+def _calls_namesake(database: sqlite3.Connection, code: str, name: str, owner: str) -> bool:
+    """True if code calls a member of other classes only, which define one of this name themselves.
+
+    Others have it from their base class.
+    """
+    called = {f"{each}.{name}" for each in find_called_classes(code, name)}
+    if not called or f"{owner}.{name}" in called:
+        return False
+    return called == {each for each, _ in find_chunks_of_names(database, called)}
 
 
 def _from_place(row: ChunkRow, max_tokens: int) -> DeclarationPart:
