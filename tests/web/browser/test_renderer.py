@@ -10,7 +10,7 @@ import signal
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -86,12 +86,21 @@ def create_renderer(*sites: ScriptedSite) -> Renderer:
     return Renderer(FetchPolicy(allowed_networks=allowed), AGENT, chromium=None, resolve=resolve_host)
 
 
+@asynccontextmanager
+async def open_renderer(*sites: ScriptedSite) -> AsyncGenerator[Renderer]:
+    """Create a renderer and close it, also if the test fails: uvloop waits for ever for processes."""
+    renderer = create_renderer(*sites)
+    try:
+        yield renderer
+    finally:
+        await renderer.close()
+
+
 @pytest.fixture(scope="module")
 async def renderer(site: ScriptedSite, inside: ScriptedSite, temporary: Path) -> AsyncGenerator[Renderer]:
     """The renderer shared by most tests."""
-    renderer = create_renderer(site)
-    yield renderer
-    await renderer.close()
+    async with open_renderer(site) as renderer:
+        yield renderer
 
 
 def take_private_requests(inside: ScriptedSite) -> tuple[list[str], list[bytes]]:
@@ -116,6 +125,13 @@ def find_processes(folder: Path, group: int) -> list[int]:
             if str(folder).encode() in said or os.getpgid(int(process.name)) == group:
                 found.append(int(process.name))
     return found
+
+
+def find_process(folder: Path, group: int, word: str) -> int:
+    """Return the process of a browser whose command line has a word."""
+    found = find_processes(folder, group)
+    (process,) = (each for each in found if word in Path(f"/proc/{each}/cmdline").read_text())
+    return process
 
 
 def find_folders(temporary: Path) -> set[Path]:
@@ -282,11 +298,10 @@ async def test_same_attacks_reach_allowed_targets(
 ) -> None:
     site.pages["attack"] = render_attack_page([f"127.0.0.2:{site.port}"])
     take_private_requests(inside)
-    renderer = create_renderer(site, inside)
-    site.released.clear()
+    async with open_renderer(site, inside) as renderer:
+        site.released.clear()
 
-    await renderer.render(f"{site.url}attack", 6 * SECONDS)
-    await renderer.close()
+        await renderer.render(f"{site.url}attack", 6 * SECONDS)
 
     reached, packets = take_private_requests(inside)
     assert {*ATTACKS} - {*reached} == NEVER_REACHED
@@ -411,13 +426,11 @@ async def test_endless_page_does_not_affect_next(renderer: Renderer, site: Scrip
 @pytest.mark.extended
 async def test_invalid_certificate_is_refused(temporary: Path, tmp_path: Path) -> None:
     with serve_site("127.0.0.1", tls=create_self_signed_tls("127.0.0.1", tmp_path)) as site:
-        renderer = create_renderer(site)
+        async with open_renderer(site) as renderer:
+            with pytest.raises(FetchFailed) as failed:
+                await renderer.render(f"{site.url}made", SECONDS)
 
-        with pytest.raises(FetchFailed) as failed:
-            await renderer.render(f"{site.url}made", SECONDS)
-
-        assert failed.value.reason == "tls"
-        await renderer.close()
+            assert failed.value.reason == "tls"
 
 
 @pytest.mark.extended
@@ -552,13 +565,11 @@ async def test_pages_share_no_state(renderer: Renderer, site: ScriptedSite) -> N
 @pytest.mark.extended
 async def test_pages_wait_in_queue_up_to_a_limit(site: ScriptedSite, temporary: Path) -> None:
     site.pages["made"] = "next"
-    renderer = create_renderer(site)
-
-    results = await asyncio.gather(
-        *(renderer.render(f"{site.url}made", 6 * SECONDS) for _ in range(MAX_QUEUE + 5)),
-        return_exceptions=True,
-    )
-    await renderer.close()
+    async with open_renderer(site) as renderer:
+        results = await asyncio.gather(
+            *(renderer.render(f"{site.url}made", 6 * SECONDS) for _ in range(MAX_QUEUE + 5)),
+            return_exceptions=True,
+        )
 
     assert [type(each) for each in results if isinstance(each, Exception)] == [RenderFailed] * 3
     pages = [each for each in results if isinstance(each, RenderedPage)]
@@ -590,19 +601,18 @@ async def test_killed_browser_is_restarted(renderer: Renderer, site: ScriptedSit
 
 
 @pytest.mark.extended
-async def test_killed_host_process_ends_its_browser(site: ScriptedSite, temporary: Path) -> None:
+@pytest.mark.parametrize("word", ["browser_host", "run-driver"])
+async def test_killed_host_or_driver_ends_its_browser(site: ScriptedSite, temporary: Path, word: str) -> None:
     site.pages["made"] = "next"
-    renderer = create_renderer(site)
-    before = find_folders(temporary)
-    await renderer.render(f"{site.url}made", SECONDS)
-    (folder,) = find_folders(temporary) - before
-    group = read_process_group(folder)
-    keeper = min(find_processes(folder, group))
+    async with open_renderer(site) as renderer:
+        before = find_folders(temporary)
+        await renderer.render(f"{site.url}made", SECONDS)
+        (folder,) = find_folders(temporary) - before
+        group = read_process_group(folder)
 
-    os.kill(keeper, signal.SIGKILL)
+        os.kill(find_process(folder, group, word), signal.SIGKILL)
 
-    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
-    await renderer.close()
+        assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
     assert not folder.exists()
     assert await wait_until(lambda: not find_processes(folder, group))
 
@@ -618,14 +628,12 @@ async def test_page_beyond_memory_limit_is_ended(
         "{ if (all.length < 60) all.push(new Uint8Array(50_000_000).fill(1)) }, 20)</script>"
     )
     site.pages["hungry"] += "<img src=x><iframe src=/drip></iframe>"
-    renderer = create_renderer(site)
+    async with open_renderer(site) as renderer:
+        with pytest.raises(FetchFailed) as failed:
+            await renderer.render(f"{site.url}hungry", SECONDS)
 
-    with pytest.raises(FetchFailed) as failed:
-        await renderer.render(f"{site.url}hungry", SECONDS)
-
-    assert failed.value.reason == "too_large"
-    assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
-    await renderer.close()
+        assert failed.value.reason == "too_large"
+        assert b"next" in (await renderer.render(f"{site.url}made", SECONDS)).html
 
 
 @pytest.mark.extended
@@ -648,6 +656,23 @@ async def test_closed_renderer_leaves_nothing(site: ScriptedSite, temporary: Pat
     assert await wait_until(lambda: not find_processes(folder, group))
     with pytest.raises(RenderFailed) if path == "endless" else nullcontext():
         await page
+
+
+@pytest.mark.extended
+async def test_cancelled_stop_ends_all_processes(site: ScriptedSite, temporary: Path) -> None:
+    before = find_folders(temporary)
+    browser = await chromium.Browser.start(None, site.url, "Test/1")
+    (folder,) = find_folders(temporary) - before
+    group = read_process_group(folder)
+    os.kill(find_process(folder, group, "browser_host"), signal.SIGSTOP)  # it does not end by itself
+
+    stopping = browser.stop()
+    await asyncio.sleep(0.2)
+    stopping.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert await wait_until(lambda: not find_processes(folder, group))
 
 
 @pytest.mark.extended
@@ -686,13 +711,12 @@ async def test_browser_is_replaced_after_some_pages(
 ) -> None:
     monkeypatch.setattr("centgate.web.browser.renderer.PAGES_PER_BROWSER", 1)
     site.pages["made"] = "next"
-    renderer = create_renderer(site)
-    before = find_folders(temporary)
+    async with open_renderer(site) as renderer:
+        before = find_folders(temporary)
 
-    await renderer.render(f"{site.url}made", SECONDS)
-    (first,) = find_folders(temporary) - before
-    await renderer.render(f"{site.url}made", SECONDS)
-    await renderer.close()
+        await renderer.render(f"{site.url}made", SECONDS)
+        (first,) = find_folders(temporary) - before
+        await renderer.render(f"{site.url}made", SECONDS)
 
     assert not first.exists()
     assert find_folders(temporary) == before

@@ -105,13 +105,18 @@ class BrowserHost:
             await self._send_response(number, {"closed": True})
 
     async def _create_context(self, command: dict[str, Any]) -> BrowserContext:
-        return await self._browser.new_context(
-            user_agent=self._user_agent,
-            proxy={"server": self._proxy, "username": command["username"], "password": command["password"]},
-            accept_downloads=False,
-            service_workers="block",
-            permissions=[],
-        )
+        username, password = command["username"], command["password"]
+        try:
+            return await self._browser.new_context(
+                user_agent=self._user_agent,
+                proxy={"server": self._proxy, "username": username, "password": password},
+                accept_downloads=False,
+                service_workers="block",
+                permissions=[],
+            )
+        except Error:  # the browser has ended, or Playwright's driver, of which no event tells
+            self.ended.set()
+            raise
 
     async def _load_page(self, context: BrowserContext, command: dict[str, Any]) -> dict[str, Any]:
         await context.add_init_script(f"{_DISABLE_SCRIPT}; {_STAY_SCRIPT}")
@@ -299,6 +304,7 @@ async def run_host() -> None:
             {handler, asyncio.ensure_future(host.ended.wait())}, return_when=asyncio.FIRST_COMPLETED
         )
         await _wait_closed(browser.close())
+        os._exit(0)  # Playwright can wait for ever for its driver, which ends with its input
 
 
 async def _handle_commands(host: BrowserHost, commands: asyncio.StreamReader) -> None:

@@ -182,9 +182,11 @@ class Browser:
         idle = not self._pages
         for page in list(self._pages.values()):
             page.mark_lost()
-        if idle:
-            await self._request_exit()
-        await asyncio.to_thread(self._kill_processes)
+        try:
+            if idle:
+                await self._request_exit()
+        finally:  # also if this is cancelled: uvloop is not closed before its processes have ended
+            self._kill_processes()
         await self._host.wait()
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
