@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -338,6 +338,43 @@ class Provider:
 A = ParamSpec("A")
 S = TypeVar("S", bound=Provider)
 T = TypeVar("T")
+
+
+class FetchingProvider(Provider):
+    """Provider that fetches pages itself: its requests wait for their sites, and for a parser."""
+
+    announces_requests = True
+
+    def list_fetches(self, options: Mapping[str, Any]) -> list[str]:
+        """Return the addresses that a request with these options fetches, each as often as at once."""
+        raise NotImplementedError
+
+    def estimate_wait(self, options: Mapping[str, Any]) -> float:
+        """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
+        if self.resources is None:
+            return 0.0
+        site_wait = self.resources.fetcher.estimate_wait(self.list_fetches(options), self._key(options))
+        return max(site_wait, self.resources.page_parsers.estimate_wait())
+
+    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Count the fetches of a request in the queues of their sites."""
+        if self.resources is None:
+            return nullcontext()
+        return self.resources.fetcher.announce(self.list_fetches(options), self._key(options))
+
+    @contextmanager
+    def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
+        """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
+        if self.resources is None:
+            yield
+            return
+        fetches = self.resources.fetcher.reserve(self.list_fetches(options), self._key(options))
+        with fetches, self.resources.page_parsers.reserve_place():
+            yield
+
+    def _key(self, options: Mapping[str, Any]) -> str:
+        """Return a text that is equal for equal requests."""
+        return f"{self.info.name} {options}"
 
 
 def instrumented(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,7 @@ from urllib.parse import urldefrag, urlsplit
 import structlog
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
-from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.provider import FetchingProvider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import WORK_KEYS, TaskDied, TaskFailed, TaskTimedOut
 from centgate.sanitize import clean_line
@@ -62,7 +61,7 @@ class _ParseTime:
     """Seconds for all of them."""
 
 
-class PageReader(Provider):
+class PageReader(FetchingProvider):
     """Pages fetched and read by the server itself.
 
     A page without text is a failure, so that no caller pays for an empty result: it is either rendered by
@@ -77,7 +76,6 @@ class PageReader(Provider):
         terms="Pages are under the rights of their sites, whose robots.txt is respected.",
         timeout=15,
     )
-    announces_requests = True
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
@@ -133,28 +131,9 @@ class PageReader(Provider):
             ) from failure
         return "parses pages"
 
-    def estimate_wait(self, options: Mapping[str, Any]) -> float:
-        """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
-        if self.resources is None:
-            return 0.0
-        site_wait = self.resources.fetcher.estimate_wait(*_describe_fetches(options))
-        return max(site_wait, self.resources.page_parsers.estimate_wait())
-
-    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Count the fetches of a request in the queues of their sites."""
-        return (
-            self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
-        )
-
-    @contextmanager
-    def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
-        """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
-        if self.resources is None:
-            yield
-            return
-        fetches = self.resources.fetcher.reserve(*_describe_fetches(options))
-        with fetches, self.resources.page_parsers.reserve_place():
-            yield
+    def list_fetches(self, options: Mapping[str, Any]) -> list[str]:
+        """Return the addresses that a request names."""
+        return list(dict.fromkeys(options.get("urls") or [options["url"]]))
 
     async def _read_or_reason(self, url: str, parse_seconds: float) -> WebPage | UnreadPage:
         seconds = self.remaining_seconds * 0.95
@@ -365,11 +344,6 @@ def _build_page(url: str, fetched: FetchResult, reading: ExtractedPage) -> WebPa
         is_list=reading.is_list,
         warnings=reading.warnings,
     )
-
-
-def _describe_fetches(options: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Return the addresses that a request names, and a key that is equal for equal requests."""
-    return list(dict.fromkeys(options.get("urls") or [options["url"]])), str(options)
 
 
 def _host_of(url: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
-from centgate.provider import Provider, ProviderInfo, instrumented
+from centgate.provider import FetchingProvider, ProviderInfo, instrumented
 from centgate.resources import Resources
 from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line
@@ -77,7 +76,7 @@ class _StartPage:
         return bool(self.part and (self.part.count or self.part.child_sitemaps))
 
 
-class SiteMapper(Provider):
+class SiteMapper(FetchingProvider):
     """Links of a site, from what the site itself publishes. Only the requested page is fetched.
 
     Pages disallowed by robots.txt may be listed, but are not fetched.
@@ -91,34 +90,14 @@ class SiteMapper(Provider):
         terms="Lists addresses that a site publishes itself, and respects its robots.txt.",
         timeout=15,
     )
-    announces_requests = True
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
         self._respects_robots = settings.fetch_robots
 
-    def estimate_wait(self, options: Mapping[str, Any]) -> float:
-        """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
-        if self.resources is None:
-            return 0.0
-        site_wait = self.resources.fetcher.estimate_wait(*_describe_fetches(options))
-        return max(site_wait, self.resources.page_parsers.estimate_wait())
-
-    def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Count the fetches of a request in the queues of their sites."""
-        return (
-            self.resources.fetcher.announce(*_describe_fetches(options)) if self.resources else nullcontext()
-        )
-
-    @contextmanager
-    def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
-        """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
-        if self.resources is None:
-            yield
-            return
-        fetches = self.resources.fetcher.reserve(*_describe_fetches(options))
-        with fetches, self.resources.page_parsers.reserve_place():
-            yield
+    def list_fetches(self, options: Mapping[str, Any]) -> list[str]:
+        """Return the address of a request twice, as its page and sitemaps are read together."""
+        return [options["url"]] * 2
 
     @instrumented
     async def site_links(self, url: str, search: str | None, limit: int) -> list[Hit]:
@@ -352,14 +331,6 @@ def _list_unread(
     if ranked.left_out:
         unread.append(("too_large", _describe_left_out(ranked)))
     return unread
-
-
-def _describe_fetches(options: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Return the address of a request twice, as its page and sitemaps are read together, and a key.
-
-    The key is equal for equal requests.
-    """
-    return [options["url"]] * 2, f"map {options}"
 
 
 def _host_of(url: str) -> str | None:
