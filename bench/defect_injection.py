@@ -12,13 +12,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from hypothesis import Phase
 from money_model import Violation, open_stage
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 from test_money_model import run_model

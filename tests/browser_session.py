@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import uvicorn
 from eth_account import Account
+from msgspec.structs import replace
 from playwright.sync_api import Page
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS

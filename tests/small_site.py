@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
 
 from facilitators import build_settings
+from msgspec.structs import replace
 
 from centgate.resources import Resources, open_resources, user_agent
 from centgate.sandbox import Sandbox

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ import uvicorn
 from buyer import PHISHING, QUESTION, Buyer, sign_payment
 from facilitators import build_settings, open_stub_facilitator
 from httpx import Client
+from msgspec.structs import replace
 from payments.served_api import ServedApi, run_api_process
 
 from centgate.client_address import address_key, parse_address

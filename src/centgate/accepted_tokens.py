@@ -7,8 +7,9 @@ known. Its order is the order in which buyers are offered the tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
+
+from msgspec import Struct
 
 from centgate.signing.asset_entries import (
     decode_list,
@@ -24,8 +25,7 @@ MAX_TOKENS = 6
 _KEYS = ("network", "payTo", "asset", "name", "version")
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedToken:
+class AcceptedToken(Struct, frozen=True):
     """A token that payments are accepted in, with its network (CAIP-2) and the address that receives it."""
 
     network: str

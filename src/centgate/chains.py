@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
+from msgspec import Struct
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 from pydantic.config import JsonDict
 
@@ -19,8 +19,7 @@ from centgate.schema import Omittable, Request, TextPattern, hide_rule, require_
 ChainSlug = Literal["arbitrum", "base", "bsc", "ethereum", "optimism", "polygon"]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """An EVM chain: `slug` in this API, `id` as in EIP-155, `native` the symbol of its native coin."""
 
     slug: str

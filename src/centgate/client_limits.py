@@ -5,16 +5,16 @@ All state is in the memory of one server process: each process, and each replica
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from centgate.client_address import ClientAddressReader
@@ -292,8 +292,8 @@ class Admission:
         the answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
         wait = self._limits.wrong_requests.seconds_until(pair)
-        itself = msgspec.structs.replace(payment, identifier=None)  # else finds other payments of this key
-        note = replace(await journal.find_note(itself) or UNCHARGED_RESEND, retry="same_payment")
+        itself = replace(payment, identifier=None)  # else finds other payments of this key
+        note = dataclasses.replace(await journal.find_note(itself) or UNCHARGED_RESEND, retry="same_payment")
         message = "this payment came with too many requests that it was not made for"
         return self._rate_limited("payment", message, wait, note)
 

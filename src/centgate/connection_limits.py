@@ -12,13 +12,13 @@ import resource
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import httptools
 import structlog
 import uvicorn
+from msgspec import Struct
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -43,8 +43,7 @@ RETRY_AFTER_SECONDS = 5
 """`Retry-After` in seconds for clients rejected because of the number of connections."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True):
     """Limits of one server process; times are in seconds."""
 
     header_bytes: int = 64 * 1024

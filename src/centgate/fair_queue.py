@@ -15,7 +15,9 @@ import time
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 HALF_LIFE = 60.0
 """Seconds after which half of a usage is forgotten."""
@@ -31,8 +33,7 @@ _RUNNING_FACTOR = 2
 """Expected duration of a running task, as a multiple of the time that it has run for."""
 
 
-@dataclass(slots=True)
-class _Mean:
+class _Mean(Struct):
     """Mean of recent durations."""
 
     seconds: float = FIRST_ESTIMATE
@@ -43,15 +44,13 @@ class _Mean:
         self.seconds += max(_SMOOTHING, 1 / self.count) * (seconds - self.seconds)
 
 
-@dataclass(slots=True)
-class _Usage:
+class _Usage(Struct):
     seconds: float
     time: float
     job_mean: _Mean = field(default_factory=_Mean)
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(Struct, eq=False):
     """Tasks of one request, from its admission to its end."""
 
     keys: Sequence[str]
@@ -80,8 +79,7 @@ class Job:
         return sum(now - start for start in self.starts)
 
 
-@dataclass(slots=True)
-class _Demand:
+class _Demand(Struct):
     """Time in slots that a job is expected to use."""
 
     keys: Sequence[str]
@@ -92,8 +90,7 @@ class _Demand:
     """Seconds that are not in the usage of its keys, with those that its running tasks have run for."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiter:
+class _Waiter(Struct, eq=False):
     keys: Sequence[str]
     ready: asyncio.Future[None]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.circuit_breaker import CircuitBreaker
 from centgate.errors import PaymentNote, ProviderError, ProviderRateLimited
 from centgate.provider import Provider
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
+class Outage(Struct, frozen=True):
     """The sources that could answer a request, the primary first, and their open circuit breakers."""
 
     sources: Sequence[Provider]
@@ -40,8 +40,7 @@ MAX_WAIT_SHARE = 0.3
 """Share of a provider's time limit that a request may wait before its work starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Congestion:
+class Congestion(Struct, frozen=True):
     """A source that has so much work that a new request would not end in time."""
 
     source: Provider

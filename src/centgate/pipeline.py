@@ -15,9 +15,9 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-import msgspec
 import orjson
 import structlog
+from msgspec import Struct
 
 from centgate import envelope
 from centgate.client_limits import Admission
@@ -51,7 +51,7 @@ from centgate.service import AnyService
 from centgate.web.fetch.host_limiter import SENDER
 
 
-class PaidCall(msgspec.Struct, frozen=True):
+class PaidCall(Struct, frozen=True):
     """A request to a paid route, not parsed yet."""
 
     request_id: str
@@ -61,7 +61,7 @@ class PaidCall(msgspec.Struct, frozen=True):
     """Its token of the limits on unpaid requests."""
 
 
-class PaidRequest(msgspec.Struct, frozen=True):
+class PaidRequest(Struct, frozen=True):
     """A valid request, and a payment that may be accepted for it."""
 
     service: AnyService

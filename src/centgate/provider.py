@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import structlog
+from msgspec import Struct, field
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.envelope import RoleName, Status
@@ -44,8 +45,7 @@ Resale = Literal["permitted", "forbidden", "unstated"]
 """What a source's terms of use say about selling answers that are made of its data."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderInfo:
+class ProviderInfo(Struct, frozen=True):
     """Metadata of a provider. `name` is used in responses and settings (`CENTGATE_<NAME>_KEY`)."""
 
     name: str
@@ -95,8 +95,7 @@ class ProviderInfo:
         return {f"{self.name.upper()}_{name}": value for name, value in values.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRole:
+class ProviderRole(Struct, frozen=True):
     """Role of a provider in one service, declared in the service's signature."""
 
     name: RoleName
@@ -127,8 +126,7 @@ REQUEST_SECONDS = 20.0
 """Time limit of a request in seconds, fallbacks included: buyers wait about 30 s."""
 
 
-@dataclass(slots=True)
-class RequestTrace:
+class RequestTrace(Struct):
     """Trace of the provider calls of one request, reported as `providers` and `warnings`."""
 
     until: float = math.inf

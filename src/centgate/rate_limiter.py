@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class RateLimit:
+
+class RateLimit(Struct, frozen=True):
     """Rate limit: at most `calls` calls in any window of `seconds` seconds.
 
     The calls of a short window may all be made at once. Of a long window, half may; the other half is spread

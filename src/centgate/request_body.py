@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar, cast
 
-import msgspec
 import orjson
+from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -31,7 +31,7 @@ _COMPRESSIONS = frozenset({"br", "compress", "deflate", "gzip", "x-gzip", "zstd"
 R = TypeVar("R", bound=Request)
 
 
-class RequestBody(msgspec.Struct, frozen=True):
+class RequestBody(Struct, frozen=True):
     """Body of a request as it was received, with the headers that describe it."""
 
     content: bytes

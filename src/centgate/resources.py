@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import aiohttp
+from msgspec import Struct
 
 from centgate import __version__
 from centgate.cache.redis_rate_limiter import RedisRateLimiter
@@ -38,8 +38,7 @@ PARSER_MODULES = (
 BUILDER_MEGABYTES = 2048
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """Connections, and processes for work that must not block the event loop."""
 
     session: aiohttp.ClientSession

@@ -7,11 +7,12 @@ import signal
 import threading
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from centgate.cache.redis_responses import SharedResponses
 from centgate.cache.response_cache import MemoryCache, ResponseCache
@@ -65,8 +66,7 @@ CLOSE_SECONDS = 2
 """Seconds to deregister from the journal and close it at shutdown; its database may be unavailable."""
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True, dict=True):
     """Settings, catalogue, providers, payment gate, journal, response cache, and payments in progress."""
 
     settings: Settings

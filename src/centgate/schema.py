@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar, cast
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.config import JsonDict
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
@@ -46,8 +46,7 @@ Omittable = Annotated[T | None, _NotNull()]
 """A field that may be omitted, which gives None, but must not be null."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPattern:
+class TextPattern(Struct, frozen=True):
     """Restricts a text to a regular expression; `requirement` is the message for a text without a match.
 
     It comes after limits of the length, which have messages of their own.
@@ -147,8 +146,7 @@ def require_text(name: str) -> JsonDict:
     return {"required": [name], **restrict_field(name, {"type": "string"})}
 
 
-@dataclass(frozen=True)
-class RefusedOptions:
+class RefusedOptions(Struct, frozen=True, dict=True):
     """Upstream options that the price does not include and that are refused by name.
 
     `names` are refused with any value; of `values` only the listed ones are allowed.

@@ -11,13 +11,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import orjson
+from msgspec import Struct
 
 from centgate.chains import allow_development_chain
 from centgate.circuit_breaker import CircuitBreaker
@@ -39,8 +39,7 @@ _FALLBACK_REASONS: Mapping[str | None, str] = {
 """Reasons for a fallback in warnings, by the status of the primary."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceSource:
+class ServiceSource(Struct, frozen=True):
     """A provider of a service with its declared role."""
 
     provider: type[Provider]
@@ -57,8 +56,7 @@ class ServiceSource:
         return self.declared_role.name in ("primary", "fallback")
 
 
-@dataclass(frozen=True)
-class Service(Generic[R, D]):
+class Service(Struct, Generic[R, D], frozen=True, dict=True):
     """Declaration of one service."""
 
     slug: str

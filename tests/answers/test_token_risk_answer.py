@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from centgate.answers.token_risk import build_token_risk
 from centgate.crypto.contract.owners import Owner

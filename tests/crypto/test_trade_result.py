@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.trade_probes import TradeProbes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
 from lookups.pool_market import CHAIN, Market, open_market
+from msgspec.structs import replace
 
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.environment import devchain_settings

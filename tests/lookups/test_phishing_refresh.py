@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ import pytest
 from buyer import PHISHING, ApiFactory
 from facilitators import build_settings
 from fake_upstreams import FakeUpstreams, send_paid
+from msgspec.structs import replace
 
 from centgate.lookups.phishing_refresh import (
     ListRefused,

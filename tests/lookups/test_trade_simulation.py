@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
@@ -25,6 +26,7 @@ from lookups.token_world import (
     find_errors,
     v2_key,
 )
+from msgspec.structs import replace
 from tampering_proxy import Interceptor, forward_to_node, rpc_error, start_proxy
 
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
@@ -266,7 +268,7 @@ async def test_v4_pool_is_tried_behind_many_others(market: ServedWorld):
 async def test_narrow_v4_pool_does_not_clear_a_trap(market: ServedWorld):
     world = market.world
     # a token of its own: other tests spend what the owner has of the shared one
-    token, trap = world.add(replace(CASE_BY_NAME["revert on sale"], name="beside a narrow pool"))
+    token, trap = world.add(dataclasses.replace(CASE_BY_NAME["revert on sale"], name="beside a narrow pool"))
     narrow = world.open_narrow_v4_pool(token)
 
     found = await simulate(market.url, token, [trap, narrow])
@@ -687,7 +689,7 @@ async def test_unread_sales_are_not_called_lost_tokens(market: ServedWorld, upst
 async def test_node_without_events_shows_no_theft(market: ServedWorld, upstreams: FakeUpstreams, lost: str):
     """A node whose index of events is behind gives none, and no error; another gives nonsense for one."""
     world = market.world
-    token, pool = world.add(replace(CASE_BY_NAME["plain"], name="sold out"))
+    token, pool = world.add(dataclasses.replace(CASE_BY_NAME["plain"], name="sold out"))
     for buyer in world.buyers:
         balance = world.owner.read(token, "balanceOf(address)", buyer.address)
         buyer.send(token, "transfer(address,uint256)", world.owner.address, balance)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from math import isqrt
 from pathlib import Path
 
 from eth_abi.abi import encode
 from lookups.token_cases import TokenCase
+from msgspec.structs import replace
 
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.crypto.token.security import Simulation

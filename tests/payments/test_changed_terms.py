@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from buyer import (
     with_identifier,
 )
 from facilitators import StubFacilitator, build_settings, reply_with
+from msgspec.structs import replace
 from seeded_journals import encode_terms, read_row, record_open_payment, record_payment
 from served_api import ServedApi, serve_api
 
@@ -42,7 +43,7 @@ def raise_price(settings: Settings) -> RouteTerms:
 
 def lower_version(settings: Settings) -> RouteTerms:
     terms = build_terms(phishing_check, settings)
-    older = replace(terms.first, asset=replace(terms.first.asset, version="1"))
+    older = replace(terms.first, asset=dataclasses.replace(terms.first.asset, version="1"))
     return replace(terms, tokens=(older,))
 
 

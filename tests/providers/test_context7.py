@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from fake_upstreams import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 from openapi_contract import each_description, find_request_problems, generate_responses
 from pydantic import SecretStr
 
@@ -738,7 +738,7 @@ def list_texts(value: Any) -> list[str]:
         case str():
             return [value]
         case DocumentedLibrary() | DocSnippet():
-            return list_texts(list(asdict(value).values()))
+            return list_texts(list(to_builtins(value).values()))
         case list():
             return [text for each in cast(Sequence[Any], value) for text in list_texts(each)]
         case _:

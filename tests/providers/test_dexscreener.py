@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from centgate.errors import NoData, ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.providers.dexscreener import CHAIN_NAMES, DexScreener, parse_pair
@@ -438,7 +438,7 @@ JSON = st.recursive(
 def test_figures_of_any_row_are_finite_or_null(odd: dict[str, Any]) -> None:
     pair = parse_pair(build_row(**odd), 8453)
 
-    figures = [each for each in asdict(pair).values() if isinstance(each, float)] if pair else []
+    figures = [each for each in to_builtins(pair).values() if isinstance(each, float)] if pair else []
     assert all(math.isfinite(figure) and figure >= 0 for figure in figures)
 
 

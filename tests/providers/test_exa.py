@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from fake_upstreams import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 from openapi_contract import each_description, find_request_problems, generate_responses
 from pydantic import SecretStr
 from structlog.testing import capture_logs
@@ -787,7 +787,7 @@ def test_every_requested_page_has_answer(results: list[Any], statuses: list[Any]
     assert [page.url for page in pages.values()] == [A, B]
     for page in pages.values():
         assert isinstance(page, UnreadPage) or page.markdown
-        assert json.dumps(asdict(page))
+        assert json.dumps(to_builtins(page))
 
 
 def test_empty_settings_are_dry_run() -> None:

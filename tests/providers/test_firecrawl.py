@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from fake_upstreams import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 from openapi_contract import each_description, find_request_problems, generate_responses
 from pydantic import SecretStr
 
@@ -487,7 +487,7 @@ async def test_invisible_characters_are_removed(upstreams: FakeUpstreams, tmp_pa
 
     assert read.markdown == "# abcd[31m\n\ntext\nmore"
     assert (read.title, read.description, read.author) == ("abcd[31m",) * 3
-    assert not any(UNSEEN.search(each) for each in asdict(read).values() if isinstance(each, str))
+    assert not any(UNSEEN.search(each) for each in to_builtins(read).values() if isinstance(each, str))
 
 
 @pytest.mark.extended
@@ -930,7 +930,7 @@ def list_texts(value: Any) -> list[str]:
         case str():
             return [value]
         case SearchResults() | Hit() | WebPage():
-            return list_texts(list(asdict(value).values()))
+            return list_texts(list(to_builtins(value).values()))
         case list() | tuple():
             return [text for each in cast(Sequence[Any], value) for text in list_texts(each)]
         case dict():

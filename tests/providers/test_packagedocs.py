@@ -11,12 +11,12 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from facilitators import build_settings
+from msgspec.structs import replace
 from package_registry import PackageRegistry, make_zip, run_package_registry
 
 from centgate.cli.settings_docs import render_env_example, render_markdown

@@ -8,7 +8,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, get_args
 
 import pytest
 from buyer import decode_header
+from msgspec.structs import replace
 from site_fixtures import (
     API,
     SITE,

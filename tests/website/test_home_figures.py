@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from browser_session import ServedSite
+from msgspec.structs import replace
 
 from centgate.client.status_report import CallFigures, ServiceStatus, StatusReport
 from centgate.website.api_snapshot import ApiSnapshot

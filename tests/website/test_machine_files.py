@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
@@ -25,6 +24,7 @@ from browser_session import ServedSite
 from buyer import decode_header
 from lxml import etree
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from protego import Protego
 from site_command import run_build
 from site_fixtures import API, SITE, SiteFixture, xpath

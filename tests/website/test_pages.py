@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import pairwise
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from centgate.catalog import all_services
 from centgate.client.catalog import CatalogUnavailable

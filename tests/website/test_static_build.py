@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import httpx
 import pytest
 from browser_session import ServedSite
 from lxml import html as lxml
+from msgspec.structs import replace
 from site_command import run_build
 
 from centgate.api.wellknown_files import WellKnownFile

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from centgate.catalog import all_services, service_details
 from centgate.client.catalog import ListedRequirements, ServiceDetail

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import orjson
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -151,8 +151,7 @@ async def _challenge(request: Request) -> SignInRequired:
     return await runtime.sign_in.challenge(request.scope["path"])
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
+class _View(Struct, frozen=True):
     """Parts of the responses besides the payments."""
 
     base_url: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 WELL_KNOWN_PREFIX = "/.well-known/"
 RESERVED_NAMES = frozenset(
@@ -30,8 +31,7 @@ class UnservableFile(OSError):
     """The folder, or a file in it, cannot be served; the message names it and the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class WellKnownFile:
+class WellKnownFile(Struct, frozen=True):
     """One file of the folder, read at start-up."""
 
     name: str

@@ -10,8 +10,9 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from centgate import __version__
 
@@ -56,8 +57,7 @@ return 0
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CachedResponse:
+class CachedResponse(Struct, frozen=True):
     """A result computed by a server."""
 
     content: bytes

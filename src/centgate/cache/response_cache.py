@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
 import msgspec
 from cachetools import TLRUCache
+from msgspec import Struct
 
 from centgate.cache.redis_responses import ComputeLease, SharedResponses
 from centgate.envelope import ServiceResult
@@ -33,8 +33,7 @@ class CacheStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _MemoryEntry:
+class _MemoryEntry(Struct, frozen=True):
     content: bytes
     seconds: float
 
@@ -126,7 +125,7 @@ class ResponseCache:
             return answered, False
 
 
-class _StoredResult(msgspec.Struct, array_like=True, frozen=True):
+class _StoredResult(Struct, array_like=True, frozen=True):
     data: msgspec.Raw
     providers: list[dict[str, Any]]
     warnings: list[str]

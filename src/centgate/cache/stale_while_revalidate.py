@@ -6,9 +6,11 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.errors import ProviderFailure
 
@@ -23,8 +25,7 @@ RETRY_SECONDS = 30
 """Seconds between a failed refresh and the next one; the old value is used meanwhile."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheEntry(Generic[T]):
+class CacheEntry(Struct, Generic[T], frozen=True):
     """A value with its fetch time; `is_stale` if it is old and refreshing failed or is too slow."""
 
     value: T

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 WIDTH, HEIGHT = 640, 160
 """Size of a drawing in its own units; it is scaled to the page."""
 TOP, BOTTOM = 8, 8
 
 
-@dataclass(frozen=True, slots=True)
-class ChartBar:
+class ChartBar(Struct, frozen=True):
     """A rectangle."""
 
     x: float
@@ -23,8 +23,7 @@ class ChartBar:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A drawing with its description; either a line or bars."""
 
     title: str

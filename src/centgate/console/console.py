@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
+from msgspec import Struct, field
 from starlette.requests import Request
 
 from centgate.catalog import all_services
@@ -35,8 +35,7 @@ CONCURRENT_READS = 2
 FindingStatus = Literal["ok", "warning", "failed", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleFinding:
+class ConsoleFinding(Struct, frozen=True):
     """Finding of one of the doctor's checks."""
 
     check: str
@@ -45,8 +44,7 @@ class ConsoleFinding:
     fix: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorReport:
+class DoctorReport(Struct, frozen=True):
     """Findings of all checks, and the time at which they were made, in seconds since 1970."""
 
     at: float
@@ -57,8 +55,7 @@ RunChecks = Callable[[], Awaitable[Sequence[ConsoleFinding]]]
 """Runs the doctor's checks. They are declared above this package, which therefore gets them passed in."""
 
 
-@dataclass
-class Console:
+class Console(Struct, dict=True):
     """Everything that the console's pages need; it lives as long as its process."""
 
     settings: Settings

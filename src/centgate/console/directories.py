@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,8 +23,7 @@ from centgate.settings import Settings
 from centgate.signing.receipts.signer import RECEIPT_EXTENSION
 
 
-@dataclass(frozen=True, slots=True)
-class OfferRow:
+class OfferRow(Struct, frozen=True):
     """The offer of one service."""
 
     slug: str

@@ -6,10 +6,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from msgspec import Struct
 from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,8 +31,7 @@ _OWN_URLS = frozenset({"public_url", "site_url", "console_url"})
 _NOT_SHOWN = GROUPED_FIELDS | {"fault", "dev_rpc"}
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
+class SettingRow(Struct, frozen=True):
     """A setting with its value and where the value comes from."""
 
     name: str

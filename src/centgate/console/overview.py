@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -34,8 +34,7 @@ TODAY_TTL = 5.0
 UNFINAL_KINDS = ("open", "redeemable", "refundable")
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodFigures:
+class PeriodFigures(Struct, frozen=True):
     """Sums of a period."""
 
     revenue: int = 0
@@ -56,8 +55,7 @@ class PeriodFigures:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceFigures:
+class ServiceFigures(Struct, frozen=True):
     """Figures of one service."""
 
     service: str
@@ -65,8 +63,7 @@ class ServiceFigures:
     month: PeriodFigures
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinalTotal:
+class UnfinalTotal(Struct, frozen=True):
     """Number and amount of payments of one kind whose money is not final."""
 
     kind: str
@@ -74,8 +71,7 @@ class UnfinalTotal:
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyOverview:
+class MoneyOverview(Struct, frozen=True):
     """Figures of all payments with real money, or of all with test money."""
 
     is_test: bool

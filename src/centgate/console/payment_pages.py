@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote, urlencode
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -46,8 +47,7 @@ REFUND_STATES = frozenset({"refundable", "refused", "unused"})
 """States for which the page has a form for a refund; of the last two only if the chain shows the money."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentRow:
+class PaymentRow(Struct, frozen=True):
     """A payment in a list."""
 
     record: PaymentRecord
@@ -56,8 +56,7 @@ class PaymentRow:
     """Path of its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentDetails:
+class PaymentDetails(Struct, frozen=True):
     """A payment on its own page."""
 
     record: PaymentRecord

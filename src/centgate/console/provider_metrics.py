@@ -12,9 +12,9 @@ import asyncio
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import httpx2
+from msgspec import Struct, field
 from prometheus_client.parser import text_string_to_metric_families
 
 from centgate.metrics import definitions
@@ -30,8 +30,7 @@ FAILED_OUTCOMES = frozenset({"error", "timeout", "rate_limited"})
 _IGNORED_OUTCOMES = frozenset({"cancelled"})
 
 
-@dataclass(slots=True)
-class ProviderCounters:
+class ProviderCounters(Struct):
     """Counters of one provider since the start of the server."""
 
     calls: dict[str, float] = field(default_factory=dict[str, float])
@@ -43,8 +42,7 @@ class ProviderCounters:
     open_breakers: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsReading:
+class MetricsReading(Struct, frozen=True):
     """Counters of all providers at one time (monotonic clock)."""
 
     at: float
@@ -53,8 +51,7 @@ class MetricsReading:
     """Responses of the facilitator's directory since the server's start: number by service and status."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderActivity:
+class ProviderActivity(Struct, frozen=True):
     """Figures of one provider for a period."""
 
     seconds: float

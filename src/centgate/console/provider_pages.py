@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,8 +24,7 @@ KeyPresence = Literal["present", "missing", "none set", "not needed"]
 ProviderState = Literal["working", "degraded", "failing", "not called", "not known", "not in use"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderRow:
+class ProviderRow(Struct, frozen=True):
     """A provider on the page."""
 
     name: str

@@ -7,7 +7,8 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 COOKIE = "centgate_console"
 VISITOR_COOKIE = "centgate_console_visitor"
@@ -22,8 +23,7 @@ LINK_SECONDS = 15 * 60
 """Seconds for which the one-time link is valid."""
 
 
-@dataclass(slots=True)
-class ConsoleSession:
+class ConsoleSession(Struct):
     """A browser that is logged in. Times are on the monotonic clock."""
 
     started_at: float

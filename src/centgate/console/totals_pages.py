@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlencode
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -28,8 +28,7 @@ _CACHE_TTL = 30.0
 """Seconds for which the last figures are kept, for a page that is loaded again."""
 
 
-@dataclass(frozen=True, slots=True)
-class TotalsRow:
+class TotalsRow(Struct, frozen=True):
     """A group with the path of its payments; None if there is no such page."""
 
     group: GroupTotals

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.chains import from_chain_seconds
 
@@ -17,8 +18,7 @@ _ADDRESS_PATTERN, _WORD_PATTERN = re.compile("0x[0-9a-fA-F]{40}"), re.compile("0
 _DATA_PATTERN = re.compile("0x(?:[0-9a-fA-F]{2})*")
 
 
-@dataclass(frozen=True, slots=True)
-class EventLog:
+class EventLog(Struct, frozen=True):
     """Event log: emitting address, topics and data, all in lower case, and position in the chain."""
 
     address: str
@@ -31,8 +31,7 @@ class EventLog:
     """Time of the block, in seconds since 1970, where the source gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventLogs:
+class EventLogs(Struct, frozen=True):
     """Event logs of a range of blocks, oldest first."""
 
     entries: tuple[EventLog, ...]

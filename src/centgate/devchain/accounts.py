@@ -3,7 +3,7 @@
 The keys are public. Never send anything of value to these addresses.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MNEMONIC = "test test test test test test test test test test test junk"
 BUYER_TOKEN_BALANCE = 1_000_000000  # 1,000 test USDC, in base units of a millionth
@@ -12,8 +12,7 @@ DEFAULT_PAYEE = "0xcE47ca7E00000000000000000000000000000402"
 GAS_BALANCE = 10_000 * 10**18  # wei, for each account
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Struct, frozen=True):
     address: str
     private_key: str
 

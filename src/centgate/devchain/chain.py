@@ -11,7 +11,6 @@ Here a block may have the time of its parent.
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import rlp.exceptions
@@ -37,6 +36,8 @@ from eth.vm.spoof import SpoofTransaction
 from eth_typing import Address, BlockNumber
 from eth_utils.address import to_canonical_address
 from eth_utils.exceptions import ValidationError
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.devchain.call_limits import CallClock, CallTimeout, LimitedComputation
 from centgate.devchain.overrides import (
@@ -66,8 +67,7 @@ class CallReverted(Exception):
         self.data = data
 
 
-@dataclass(frozen=True)
-class EvmCall:
+class EvmCall(Struct, frozen=True):
     """Parameters of eth_call, eth_estimateGas and eth_createAccessList.
 
     Without `to` the data is a constructor, and the result is the code that it returns.
@@ -84,8 +84,7 @@ class EvmCall:
     block_override: BlockOverride | None = None
 
 
-@dataclass(frozen=True)
-class AccessList:
+class AccessList(Struct, frozen=True):
     """Accounts and storage slots that a call touches, and the gas it uses if they are listed."""
 
     slots: Mapping[Address, frozenset[int]]
@@ -93,8 +92,7 @@ class AccessList:
     error: str | None
 
 
-@dataclass(frozen=True)
-class MinedTransaction:
+class MinedTransaction(Struct, frozen=True):
     """Mined transaction with its block, which contains no other transaction."""
 
     transaction: SignedTransactionAPI
@@ -103,8 +101,7 @@ class MinedTransaction:
     created: bytes | None
 
 
-@dataclass
-class GenesisAccount:
+class GenesisAccount(Struct):
     """State of an account in the genesis block."""
 
     balance: int = 0

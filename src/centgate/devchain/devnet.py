@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT, GAS_BALANCE, Account
 from centgate.devchain.http_server import serve_app, silence_libraries
@@ -24,8 +25,7 @@ if TYPE_CHECKING:  # py-evm loads slowly
 NodeKind = Literal["in-process EVM", "anvil", "given node"]
 
 
-@dataclass(frozen=True)
-class DevChain:
+class DevChain(Struct, frozen=True):
     """Running development chain, with the URLs of its parts."""
 
     rpc_url: str

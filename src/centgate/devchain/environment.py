@@ -8,8 +8,9 @@ import shutil
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from centgate.devchain.accounts import DEFAULT_PAYEE
 from centgate.devchain.devnet import DevChain, open_devchain
@@ -30,8 +31,7 @@ _BUYERS_OWN = (
 """The buyer's settings by which it would not pay here, or not reach it."""
 
 
-@dataclass(frozen=True)
-class DevEnvironment:
+class DevEnvironment(Struct, frozen=True):
     """Development chain with its facilitator, and the settings of an API that uses them."""
 
     chain: DevChain

@@ -7,7 +7,6 @@ Ethereum or Base, so that nothing has to be configured to find them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from math import isqrt
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typing import Any, Final
 from eth.abc import StateAPI
 from eth_abi.abi import encode
 from eth_utils.address import to_canonical_address
+from msgspec import Struct, field
 
 from centgate.devchain.accounts import Account
 from centgate.devchain.chain import EvmChain, create_contract_at
@@ -43,16 +43,14 @@ _UNLIMITED: Final = 2**256 - 1
 _V4_KEY: Final = "(address,address,uint24,int24,address)"
 
 
-@dataclass(frozen=True)
-class V4Pool:
+class V4Pool(Struct, frozen=True):
     """Pool of Uniswap v4, which has no address: its id in hex, and its key as the contracts take it."""
 
     id: str
     key: tuple[str, str, int, int, str]
 
 
-@dataclass
-class Exchanges:
+class Exchanges(Struct):
     """Well-known contracts on a chain, and what is done with them in the operator's name."""
 
     operator: Deployer

@@ -6,11 +6,11 @@ Source: https://geth.ethereum.org/docs/interacting-with-geth/rpc/objects, "State
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from eth.abc import BlockHeaderAPI, StateAPI
 from eth_typing import Address, BlockNumber
+from msgspec import Struct, field
 
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 _BYTES = re.compile("0x(?:[0-9a-fA-F]{2})*")
@@ -20,8 +20,7 @@ _ACCOUNT_KEYS = {"balance", "nonce", "code", "state", "stateDiff"}
 _BLOCK_KEYS = {"number", "time"}
 
 
-@dataclass(frozen=True)
-class AccountOverride:
+class AccountOverride(Struct, frozen=True):
     """State of an account during one call; None keeps what the chain has."""
 
     balance: int | None = None
@@ -32,8 +31,7 @@ class AccountOverride:
     storage_changes: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
-@dataclass(frozen=True)
-class BlockOverride:
+class BlockOverride(Struct, frozen=True):
     """Number and time (seconds since 1970) of the block that a call runs in; None keeps the chain's."""
 
     number: int | None = None

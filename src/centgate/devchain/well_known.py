@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True)
-class WellKnownAddresses:
+
+class WellKnownAddresses(Struct, frozen=True):
     """Addresses of the contracts that a chain's readers know. An empty address: the chain has none."""
 
     wrapped_native: str

@@ -5,14 +5,14 @@ Text in these values comes from third parties; it was sanitised when it was read
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 SnippetOrigin: TypeAlias = Literal["package", "website", "repository"]
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentedLibrary:
+class DocumentedLibrary(Struct, frozen=True):
     """A library with documentation. None means that the source does not say."""
 
     id: str
@@ -26,8 +26,7 @@ class DocumentedLibrary:
     """Higher is better; comparable within one answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocSnippet:
+class DocSnippet(Struct, frozen=True):
     """An excerpt of documentation: an explanation, code, or both."""
 
     title: str | None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.token.trade_records import (
     PurchaseProbe,
@@ -32,8 +34,7 @@ from centgate.providers.rpc import Rpc
 _RANDOM = secrets.SystemRandom()
 
 
-@dataclass(frozen=True, slots=True)
-class NewAccountTrades:
+class NewAccountTrades(Struct, frozen=True):
     """Trades of accounts without a history."""
 
     purchases: Sequence[PurchaseProbe | None]
@@ -65,8 +66,7 @@ class NewAccountTrades:
         return (first is not None and first.has_sold) or (sold is not None and sold.has_sold)
 
 
-@dataclass(frozen=True, slots=True)
-class AccountTrader:
+class AccountTrader(Struct, frozen=True):
     """Trades of one token in its pools, the deepest first. Failed calls give no result, and no error."""
 
     rpc: Rpc

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import ZERO_ADDRESS, from_chain_seconds
 from centgate.crypto.approvals.approval_evidence import PERMIT2
@@ -80,8 +82,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _IndexedEvents:
+class _IndexedEvents(Struct, frozen=True):
     """Approval events whose third argument is indexed: an NFT's identifier, or the amount of some tokens."""
 
     fungible: tuple[EventLog, ...] = ()

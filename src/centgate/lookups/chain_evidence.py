@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.owners import Owner
@@ -38,8 +40,7 @@ CLEARING_PERCENT = 50
 """Percent of locked shares from which a token is cleared of a finding."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChainEvidence:
+class ChainEvidence(Struct, frozen=True):
     """Facts of a token that the chain itself states; None for those that could not be read."""
 
     identity: TokenIdentity | None = None
@@ -94,8 +95,7 @@ async def read_chain_evidence(
     return reading.evidence
 
 
-@dataclass(slots=True)
-class _ChainReading:
+class _ChainReading(Struct):
     """Rounds of requests about a token; `evidence` has what is known so far."""
 
     rpc: Rpc

@@ -9,8 +9,9 @@ hooks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import as_clean_name
@@ -45,8 +46,7 @@ Pools of other kinds may have a function of that name with another meaning.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PoolList:
+class PoolList(Struct, frozen=True):
     """Pools of a token, in no order, and the answers about its facts that came with them."""
 
     pools: Sequence[FoundPool]

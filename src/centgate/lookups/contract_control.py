@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
@@ -21,8 +22,7 @@ MAX_ROLE_ACCOUNTS = 8
 """Members of roles whose kind is read, of all roles together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Struct, frozen=True):
     """Account with power over a contract."""
 
     account: Owner
@@ -30,8 +30,7 @@ class Controller:
     """Owner of a contract of no known kind, such as a ProxyAdmin; None for others, or if it was not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoleHolders:
+class RoleHolders(Struct, frozen=True):
     """Role of a contract with what is known of its members."""
 
     role: RoleMembers

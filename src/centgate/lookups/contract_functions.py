@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction
 from centgate.crypto.contract.functions import (
@@ -23,8 +24,7 @@ MAX_ANALYZED_CODES = 20
 """Contracts whose code is analysed, for a diamond its first facets."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContractFunction:
+class ContractFunction(Struct, frozen=True):
     """External function of a contract, inferred from its bytecode."""
 
     contract: str
@@ -38,8 +38,7 @@ class ContractFunction:
     """Account that it checks, as far as storage shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContractFunctions:
+class ContractFunctions(Struct, frozen=True):
     """Functions of all the code that a contract runs."""
 
     functions: tuple[ContractFunction, ...]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ParamSpec, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.account_reads import NextReads, encode_call, next_reads
@@ -32,8 +34,7 @@ MAX_SOURCE_LOOKUPS = 3
 """Implementations whose source is looked up; each costs one more call."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContractSources:
+class ContractSources(Struct, frozen=True):
     """Records of registries about an address, in the order of the queries."""
 
     records: tuple[SourceRecord, ...]

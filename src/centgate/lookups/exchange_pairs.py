@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.token.security import TokenSource
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity
@@ -17,8 +18,7 @@ MAX_INDEX_WAIT = 3.0
 """Seconds that the chain's pools wait for those that an exchange index lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeListing:
+class ExchangeListing(Struct, frozen=True):
     """Result of the exchange indexes for a token."""
 
     liquidity: Liquidity | None = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
 from centgate.crypto.token.token_rule import HOLDER_CHECKS, TAKEN_AWAY
@@ -24,8 +26,7 @@ _OUT_OF_GAS = "out of gas"
 """Words of nodes on a call that spent all of its gas, which is ample for a transfer."""
 
 
-@dataclass(frozen=True, slots=True)
-class HolderSeller:
+class HolderSeller(Struct, frozen=True):
     """Sales of one token by its holders, in one pool."""
 
     rpc: Rpc

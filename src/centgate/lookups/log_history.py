@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.event_logs import EventLog, EventLogs
@@ -24,8 +25,7 @@ LOG_REQUESTS = 16
 """Most queries of event logs to a node for one scan."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogHistory:
+class LogHistory(Struct, frozen=True):
     """Event logs of a range of blocks, oldest first."""
 
     entries: tuple[EventLog, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.token.pairs import Pair
 from centgate.crypto.token.pools import PriceImpact
@@ -20,8 +21,7 @@ MAX_CHAIN_SECONDS = 3.0
 _UNKNOWN_TO_CHAIN = "chainPriceUsd and saleImpacts are not known"
 
 
-@dataclass(frozen=True, slots=True)
-class PairConfirmation:
+class PairConfirmation(Struct, frozen=True):
     """A pair as the chain shows it, None if it could not, and sales of the priced token as it quotes them."""
 
     pair: Pair | None = None

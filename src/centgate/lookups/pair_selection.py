@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeVar
+
+from msgspec import Struct
 
 from centgate.crypto.token.pairs import Pair, PairToken
 from centgate.crypto.token.top_pair import choose_top_pair, describe_choice, describe_price_spread
@@ -19,8 +20,7 @@ from centgate.providers.geckoterminal import GeckoTerminal
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedPair:
+class SelectedPair(Struct, frozen=True):
     """The pair that answers a request, and how it was chosen."""
 
     pair: Pair
@@ -35,8 +35,7 @@ class SelectedPair:
         return self.priced is self.pair.base
 
 
-@dataclass(frozen=True, slots=True)
-class PairSources:
+class PairSources(Struct, frozen=True):
     """Sources of a chain's pairs, in the order in which they are asked."""
 
     chain_id: int

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
@@ -32,8 +33,7 @@ ALLOWANCE_SELECTOR = bytes.fromhex("927da105")
 """allowance(address owner, address token, address spender): amount, expiration, nonce."""
 
 
-@dataclass(frozen=True, slots=True)
-class _GrantEvent:
+class _GrantEvent(Struct, frozen=True):
     token: str
     spender: str
     amount: int

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import is_burn_address
 from centgate.crypto.event_logs import EventLog, EventLogs
@@ -39,8 +41,7 @@ second indexed argument is the recipient."""
 _RANDOM = secrets.SystemRandom()
 
 
-@dataclass(frozen=True, slots=True)
-class BuyerPurchases:
+class BuyerPurchases(Struct, frozen=True):
     """Purchases of one buyer."""
 
     amount: int
@@ -48,8 +49,7 @@ class BuyerPurchases:
     last_block: int
 
 
-@dataclass(frozen=True, slots=True)
-class PoolPurchases:
+class PoolPurchases(Struct, frozen=True):
     """Purchases in one pool, by buyer."""
 
     proven: Mapping[str, BuyerPurchases]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import inf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.contract.bytecode import function_selector
@@ -26,8 +28,7 @@ MAX_POOLS = 24
 """Pools with a contract of their own whose state is read; those of v4 are all in one."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFacts:
+class TokenFacts(Struct, frozen=True):
     """Facts of the token that the first round reads besides the pools."""
 
     decimals: int

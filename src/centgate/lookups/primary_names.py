@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
@@ -31,8 +32,7 @@ _Answers = Mapping[str, bytes | None]
 """Result of a call by the contract's address; None if it failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PrimaryName:
+class PrimaryName(Struct, frozen=True):
     """Primary name of an address."""
 
     text: str | None = None
@@ -100,8 +100,7 @@ async def _catch_unknown(reading: Awaitable[PrimaryName]) -> PrimaryName:
         return PrimaryName(warning=f"the Basename of the address is unknown: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
-class _BasenameReading:
+class _BasenameReading(Struct, frozen=True):
     """Reading of the Basename that an address claims. Its methods raise `_UnknownBasename`."""
 
     rpc: Rpc

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.protocol.directory import DefiProtocol, Incident, ProtocolDirectory
 from centgate.crypto.protocol.name_match import (
@@ -24,8 +25,7 @@ MAX_RESULTS = 5
 """Results requested from the fallback web search."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolFigures:
+class ProtocolFigures(Struct, frozen=True):
     """What the directory has on pages of their own about a protocol: figures, or why there are none."""
 
     totals: Mapping[str, FlowTotals | NoData | ProviderFailure]

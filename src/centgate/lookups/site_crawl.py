@@ -11,9 +11,9 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import structlog
+from msgspec import Struct, field
 
 from centgate.errors import CentgateError, NoData, PageUnread, ProviderFailure
 from centgate.fallback import open_task_group
@@ -47,8 +47,7 @@ MAX_CONSECUTIVE_FAILURES = 10
 _NOINDEX = "the page asks search engines to leave it out"
 
 
-@dataclass(slots=True)
-class CrawlReport:
+class CrawlReport(Struct):
     """Result of the crawl of one site."""
 
     site: str

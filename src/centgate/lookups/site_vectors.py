@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.errors import ProviderFailure
 from centgate.provider import RequestTrace
@@ -18,8 +19,7 @@ SAVE_PAGES = 4096
 """Pages after which the file of vectors is written: what is not written is made again by the next crawl."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorReport:
+class VectorReport(Struct, frozen=True):
     """Result of an update."""
 
     total: int

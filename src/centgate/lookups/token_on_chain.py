@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.contract.bytecode import (
@@ -54,8 +56,7 @@ MAX_FACETS = 20
 """Facets of a diamond whose code is read: the first of those with functions that decide about powers."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnchainToken:
+class OnchainToken(Struct, frozen=True):
     """Facts of a token that the chain states without any other source. `flags` and `powers` are inferred."""
 
     identity: TokenIdentity
@@ -74,8 +75,7 @@ class OnchainToken:
     the storage names it and the node does not tell whether the code reads that."""
 
 
-@dataclass(frozen=True, slots=True)
-class _TokenState:
+class _TokenState(Struct, frozen=True):
     """Results of the first round."""
 
     identity: TokenIdentity

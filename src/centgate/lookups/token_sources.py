@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import well_known_chain
 from centgate.crypto.contract.bytecode import delegation_target
@@ -33,8 +35,7 @@ SimulationOutcome = Simulation | NoData | ProviderFailure | None
 """A simulated purchase and sale, or the error; None if the simulation does not cover the chain."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenSources:
+class TokenSources(Struct, frozen=True):
     """Results of all sources, or their errors."""
 
     analysis: TokenFlags | NoData | ProviderFailure

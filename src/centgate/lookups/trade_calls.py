@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
 
 from centgate.chains import ZERO_ADDRESS
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
@@ -41,8 +42,7 @@ _UNLIMITED = "0x" + "f" * 64
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionSender:
+class TransactionSender(Struct, frozen=True):
     """Sender of a simulated transaction."""
 
     address: str
@@ -53,8 +53,7 @@ class TransactionSender:
     overrides: Mapping[str, AccountState]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenAllowance:
+class TokenAllowance(Struct, frozen=True):
     """Allowance of two random accounts, and the slot in which the token keeps it."""
 
     owner: str
@@ -74,8 +73,7 @@ def create_random_address() -> str:
     return "0x" + secrets.token_hex(20)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenMarket:
+class TokenMarket(Struct, frozen=True):
     """Token in one of its pools, and the calls that trade it there. Addresses are in lower case."""
 
     chain_id: int

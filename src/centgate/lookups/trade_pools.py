@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
@@ -60,8 +61,7 @@ async def identify_pools(rpc: Rpc, chain_id: int, token: str, addresses: Sequenc
     return [key for _, key in sorted(found, key=lambda entry: -entry[0])]
 
 
-@dataclass(frozen=True, slots=True)
-class _PoolAnswers:
+class _PoolAnswers(Struct, frozen=True):
     """Answers of one address by the names of the probes; None if it has no such function."""
 
     answers: dict[str, bytes | None]

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.security import Simulation
@@ -39,8 +40,7 @@ MAX_GAS_PRICE = 10_000 * 10**9
 """Wei; a higher answer of a node is cut to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(Struct, frozen=True):
     """What a simulation has to know of the node and its chain."""
 
     features: CallFeatures
@@ -96,8 +96,7 @@ def _choose_pools(pools: Sequence[PoolKey]) -> list[PoolKey]:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _TradeSimulation:
+class _TradeSimulation(Struct, frozen=True):
     rpc: Rpc
     markets: Sequence[TokenMarket]
 

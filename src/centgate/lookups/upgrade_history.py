@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.contracts import CLONE_KINDS
@@ -25,8 +27,7 @@ MAX_UPGRADES = 50
 """Upgrades that are kept, the latest."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpgradeHistory:
+class UpgradeHistory(Struct, frozen=True):
     """Changes of the code behind a proxy in a range of blocks, the latest first."""
 
     upgrades: tuple[Upgrade, ...]

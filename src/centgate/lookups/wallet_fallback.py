@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
@@ -39,8 +41,7 @@ SourceQuery = tuple[Provider, Callable[[], Awaitable[T]]]
 MetadataSource = Callable[[Sequence[str]], Awaitable[dict[str, Token]]]
 
 
-@dataclass(frozen=True, slots=True)
-class WalletSnapshot:
+class WalletSnapshot(Struct, frozen=True):
     """Balance, holdings and transfers of a wallet, with their sources."""
 
     chain_id: int

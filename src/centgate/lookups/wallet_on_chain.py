@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
 from centgate.coercion import as_base_units
@@ -27,8 +29,7 @@ MAX_TIMED_TRANSFERS = 10
 """Transfers whose time is looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RecentLogs:
+class _RecentLogs(Struct, frozen=True):
     logs: tuple[EventLog, ...]
     from_block: int
     to_block: int

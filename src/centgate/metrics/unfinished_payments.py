@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import String, func, literal_column, select, union_all
@@ -56,8 +56,7 @@ _COUNT = compile_statement(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinishedCount:
+class UnfinishedCount(Struct, frozen=True):
     """Number of payments in one state, and the age of the oldest in that state in seconds."""
 
     number: int

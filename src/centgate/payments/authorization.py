@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from centgate.errors import UNCHARGED_SIGN_NEW, PaymentRequired
 from centgate.payments.idempotency_key import (
@@ -51,7 +52,7 @@ SignatureForm = Literal["key", "contract", "counterfactual"]
 """Kind of account that could have made a signature, by its length and suffix: `contract` is ERC-1271."""
 
 
-class Payment(msgspec.Struct, frozen=True):
+class Payment(Struct, frozen=True):
     """A decoded payment, checked as far as possible without network or journal."""
 
     key: PaymentKey
@@ -82,7 +83,7 @@ class Payment(msgspec.Struct, frozen=True):
     """True if the route's current terms are on a test network, whatever the payment was signed for."""
 
 
-class PresentedPayment(msgspec.Struct, frozen=True):
+class PresentedPayment(Struct, frozen=True):
     """A signed transfer as a request presented it, before its checks."""
 
     payload: ExactPayload

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
-import msgspec
+from msgspec import Struct
 
 from centgate.payments.authorization import Payment
 from centgate.payments.database.tables import RowState
@@ -13,7 +12,7 @@ from centgate.payments.payment_key import PaymentKey
 from centgate.payments.worker_id import Worker
 
 
-class StoredAnswer(msgspec.Struct, frozen=True):
+class StoredAnswer(Struct, frozen=True):
     """A delivered answer, replayed byte for byte when the request is repeated."""
 
     status: int
@@ -27,14 +26,14 @@ class StoredAnswer(msgspec.Struct, frozen=True):
     replayed: bool = False
 
 
-class RequestBinding(msgspec.Struct, frozen=True):
+class RequestBinding(Struct, frozen=True):
     """The request that a payment is claimed for: service, and digest of method, path and canonical body."""
 
     service: str
     digest: str
 
 
-class FacilitatorChoice(msgspec.Struct, frozen=True):
+class FacilitatorChoice(Struct, frozen=True):
     """The configured facilitators by name, and the one for a payment that none of them may have."""
 
     names: tuple[str, ...]
@@ -42,15 +41,13 @@ class FacilitatorChoice(msgspec.Struct, frozen=True):
     preferred: str
 
 
-@dataclass(slots=True, eq=False)
-class PendingSettlement:
+class PendingSettlement(Struct, eq=False):
     """A settlement that is being written, or will be at the latest before a response is sent."""
 
     write: asyncio.Task[None] | None = None
 
 
-@dataclass(slots=True)
-class Claim:
+class Claim(Struct):
     """The exclusive right to process one payment, held by this process until the `async with` ends."""
 
     key: PaymentKey
@@ -90,12 +87,11 @@ class Claim:
     answer: StoredAnswer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedElsewhere:
+class ClaimedElsewhere(Struct, frozen=True):
     """Another worker is processing the payment."""
 
 
-class ClaimAttempt(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimAttempt(Struct, frozen=True, kw_only=True):
     """One attempt to claim a payment for a request."""
 
     payment: Payment

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -58,7 +59,7 @@ def payments_disabled() -> PaymentNotConfigured:
     )
 
 
-class PaymentHeaders(msgspec.Struct, frozen=True):
+class PaymentHeaders(Struct, frozen=True):
     """Headers of a request that carry its payment."""
 
     signature: str | None = None
@@ -123,7 +124,7 @@ class PaymentGate:
         payment = self.read(slug, headers, now)
         problem = payment.rejection or await self._signature_problem(payment)
         if payment.rejection is None and (refusal := self.find_payer_refusal(payment.key.payer)):
-            payment = msgspec.structs.replace(payment, rejection=refusal)
+            payment = replace(payment, rejection=refusal)
         problem = problem or payment.rejection or self._overload_error()
         if problem and await self._journal.find_note(payment) is None:
             raise problem

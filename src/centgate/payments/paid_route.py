@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from centgate.json_schema import iterate_objects, without_field_rules
 from centgate.payments.delivery_terms import build_delivery_terms
@@ -23,8 +23,7 @@ from centgate.settings import Settings
 from centgate.signing.receipts.signer import ReceiptSigner, create_signer
 
 
-@dataclass(frozen=True)
-class PaidRoute:
+class PaidRoute(Struct, frozen=True, dict=True):
     """A service at its public URL, and what is the same for a payment in each token."""
 
     service: AnyService

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -29,14 +29,14 @@ def require_256_bits(number: str) -> None:
         raise ValueError("more than 256 bits")
 
 
-class TransferAuthorization(msgspec.Struct, frozen=True):
+class TransferAuthorization(Struct, frozen=True):
     """EIP-3009's fields as x402 carries them: numbers are decimal strings."""
 
-    payer: Address = msgspec.field(name="from")
+    payer: Address = field(name="from")
     to: Address
     value: Uint256
-    valid_after: Uint256 = msgspec.field(name="validAfter")
-    valid_before: Uint256 = msgspec.field(name="validBefore")
+    valid_after: Uint256 = field(name="validAfter")
+    valid_before: Uint256 = field(name="validBefore")
     nonce: Nonce
 
     def __post_init__(self) -> None:
@@ -44,14 +44,14 @@ class TransferAuthorization(msgspec.Struct, frozen=True):
             require_256_bits(number)
 
 
-class ExactPayload(msgspec.Struct, frozen=True):
+class ExactPayload(Struct, frozen=True):
     """A signed authorization: `payload` of an x402 payment of scheme `exact`."""
 
     signature: Signature
     authorization: TransferAuthorization
 
 
-class AcceptedTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class AcceptedTerms(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The entry of `accepts` that a payment was signed for, by its own statement."""
 
     scheme: str
@@ -63,7 +63,7 @@ class AcceptedTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     extra: dict[str, Any] = {}
 
 
-class _Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class _Resource(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     url: str
     description: str | None = None
     mime_type: str | None = None
@@ -72,10 +72,10 @@ class _Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     icon_url: str | None = None
 
 
-class PaymentPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PaymentPayload(Struct, frozen=True, forbid_unknown_fields=True):
     """A payment of scheme `exact`, as `PAYMENT-SIGNATURE` carries it."""
 
-    x402_version: int = msgspec.field(name="x402Version")
+    x402_version: int = field(name="x402Version")
     payload: ExactPayload
     accepted: AcceptedTerms
     resource: _Resource | None = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import closing, suppress
-from dataclasses import dataclass
 
 import structlog
+from msgspec import Struct
 
 from centgate.catalog import all_services
 from centgate.errors import CentgateError
@@ -44,8 +44,7 @@ MAX_RETRY_INTERVAL = 600.0
 NO_LIMIT = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileResult:
+class ReconcileResult(Struct, frozen=True):
     """Result of one attempt to reconcile an open payment."""
 
     key: PaymentKey

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NotRequired, TypedDict, cast
 
 import orjson
+from msgspec.structs import replace
 
 from centgate.payments.idempotency_key import PAYMENT_IDENTIFIER
 from centgate.payments.paid_route import PaidRoute

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import aiohttp
 import structlog
+from msgspec.structs import replace
 
 from centgate.instrumentation import SettlementLabel
 from centgate.payments.authorization import EXPIRED_REASON, Payment, rebuild_payment, terms_when_signed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from centgate.errors import UNKNOWN_RESEND, InternalError, PaymentNote
 from centgate.payments.authorization import Payment, signature_rejection
@@ -62,7 +62,7 @@ class SingleFlight:
             return await _await_result(self._start(payment, keys, work))
         if not payment.is_signer_verified and flight.payment.signature_digest != payment.signature_digest:
             raise signature_rejection()
-        return msgspec.structs.replace(await _await_result(flight), replayed=True)
+        return replace(await _await_result(flight), replayed=True)
 
     def is_processing(self, payment: Payment, binding: RequestBinding) -> bool:
         """True if this process works on the payment for this request."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from centgate.payments.delivery_terms import (
     DELIVERY_TERMS,
@@ -41,8 +41,7 @@ _MAX_OFFER_BYTES = MAX_OFFER_HEADER // 4 * 3 - 48
 """Maximum bytes of JSON in such a header, minus room for the longest of x402's reasons as `error`."""
 
 
-@dataclass(frozen=True)
-class TokenTerms:
+class TokenTerms(Struct, frozen=True, dict=True):
     """Terms of one route in one token: an entry of x402's `accepts`."""
 
     route: PaidRoute
@@ -73,8 +72,7 @@ class TokenTerms:
         return domain_separator(token.name, token.version, chain_id, token.address)
 
 
-@dataclass(frozen=True)
-class RouteTerms:
+class RouteTerms(Struct, frozen=True, dict=True):
     """Terms of one route in each accepted token, and x402's PaymentRequired made of them."""
 
     route: PaidRoute

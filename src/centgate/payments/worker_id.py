@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 
-import msgspec
+from msgspec import Struct
 
 LEASE_SECONDS = 3.0
 """Seconds without a heartbeat after which a process counts as dead."""
 
 
-class Worker(msgspec.Struct, frozen=True):
+class Worker(Struct, frozen=True):
     """Identity of a worker: a process, an independent component of it, or one of their claims."""
 
     process: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from centgate.phishing.detector import MatchedList, PhishingDetector, PhishingVerdict, Status
 from centgate.phishing.homograph import HomographIndex
@@ -37,8 +38,7 @@ class CollectionVerdict(NamedTuple):
     by_list: Sequence[ListVerdict]
 
 
-@dataclass(frozen=True)
-class LoadedList:
+class LoadedList(Struct, frozen=True):
     """A list in memory, with its provenance."""
 
     name: ListName

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from ada_url import URL
+from msgspec import Struct
 
 from centgate.phishing.path_rules import PathTree, split_host_and_path
 from centgate.phishing.rules import CID
@@ -41,8 +41,7 @@ SHARED_HOSTS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedEntry:
+class DroppedEntry(Struct, frozen=True):
     """An entry that was not accepted."""
 
     entry: str

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import orjson
+from msgspec import Struct
 
 from centgate.phishing.rules import InvalidPhishingList, is_array, is_object
 
 ListName: TypeAlias = Literal["metamask", "polkadot", "phantom", "scamsniffer"]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedList:
+class PublishedList(Struct, frozen=True):
     """A phishing list that others publish."""
 
     name: ListName

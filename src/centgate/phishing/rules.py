@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
+
+from msgspec import Struct, field
 
 from centgate.phishing.path_rules import PathTree, Tree
 
@@ -28,8 +29,7 @@ class InvalidPhishingList(ValueError):
     """The document is not a phishing list in a known format; the message says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhishingRules:
+class PhishingRules(Struct, frozen=True):
     """One list. Names cover their subdomains; if several match, the first in the list is reported."""
 
     allowlist: Sequence[str] = ()

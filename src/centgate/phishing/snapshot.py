@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
@@ -16,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from centgate.phishing.normalize import DroppedEntry, EntryNormalizer
@@ -63,8 +64,7 @@ class SnapshotHeader(BaseModel):
         return self.model_dump_json(exclude=empty | set(exclude))
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A list with its source and its date."""
 
     header: SnapshotHeader
@@ -76,8 +76,7 @@ class Snapshot:
         return self.header.sha256
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedList:
+class ImportedList(Struct, frozen=True):
     """A snapshot of a published list, and the entries that were dropped."""
 
     snapshot: Snapshot

@@ -6,11 +6,12 @@ Runs in a `Sandbox` process, because the document comes from the network and tak
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 from tld.utils import is_tld
 
 from centgate.phishing.detector import PhishingDetector
@@ -47,8 +48,7 @@ MAX_TOLERANCE: Final = 3
 HOTLIST_PREFIX: Final = "eth_phishing_detect_config."
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedDocument:
+class FetchedDocument(Struct, frozen=True):
     """A list as it was fetched."""
 
     published: PublishedList
@@ -227,8 +227,7 @@ def apply_hotlist(packed: bytes, body: bytes, *, fetched_at: datetime) -> bytes:
     return pack_snapshot(snapshot)
 
 
-@dataclass(frozen=True, slots=True)
-class HotlistChange:
+class HotlistChange(Struct, frozen=True):
     """A change of one entry."""
 
     entry: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
 
 from centgate.chains import parse_chain_time
 from centgate.coercion import as_base_units, as_clean_name, as_price
@@ -78,8 +79,7 @@ _PROXY_KINDS: dict[str, ProxyKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExplorerAccount:
+class ExplorerAccount(Struct, frozen=True):
     """The explorer's record of an address itself."""
 
     is_contract: bool | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from centgate.coercion import as_amount, as_count, as_list, get_path
 from centgate.coercion import as_clean_name as clean_name

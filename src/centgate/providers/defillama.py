@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from centgate.cache.stale_while_revalidate import CacheEntry, StaleWhileRevalidate
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
@@ -40,8 +42,7 @@ _NOT_FOUND_STATUSES = frozenset(range(400, 500)) - {401, 402, 403, 407, 408, 425
 _NOT_FOUND_WORDS = (b"not found", b"not in our database", b"no recorded tvl")
 
 
-@dataclass(frozen=True, slots=True)
-class FlowTotals:
+class FlowTotals(Struct, frozen=True):
     """US dollars over three periods up to now; None for a period that is not measured.
 
     `is_current` is False if DefiLlama could not fetch the latest figures of the protocol.

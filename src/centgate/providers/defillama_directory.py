@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from centgate.chains import from_chain_seconds
 from centgate.coercion import as_clean_name, as_list, as_number, as_object, as_text, as_usd
@@ -113,7 +114,7 @@ _NULL = msgspec.Raw(b"null")
 
 
 class _NameFields(
-    msgspec.Struct,
+    Struct,
     rename={
         "chain_tvls": "chainTvls",
         "current_chain_tvls": "currentChainTvls",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from centgate.errors import CentgateError
 from centgate.libdocs.index.site_pages import SitePage

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from centgate.chains import from_chain_seconds
 from centgate.coercion import (

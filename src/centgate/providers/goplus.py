@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
+from msgspec import Struct, field
 
 from centgate.coercion import as_text, get_path
 from centgate.crypto.approvals.reported import ReportedApprovals
@@ -34,8 +34,7 @@ _EXPIRED_CODES = frozenset({4022, 4023})
 """The access token is invalid or expired."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoPlusResult:
+class GoPlusResult(Struct, frozen=True):
     """Result of a GoPlus query."""
 
     result: Any
@@ -43,8 +42,7 @@ class GoPlusResult:
     """True while GoPlus is still collecting, so that more may be known later."""
 
 
-@dataclass(slots=True)
-class _AccessToken:
+class _AccessToken(Struct):
     """Access token for an app's key and secret, used until shortly before it expires."""
 
     token: str = ""

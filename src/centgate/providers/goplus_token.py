@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from centgate.coercion import (
     as_address,

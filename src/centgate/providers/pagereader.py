@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import FetchingProvider, ProviderInfo, instrumented
@@ -51,8 +53,7 @@ _RESPONSE: ContextVar[FetchResult | None] = ContextVar("response", default=None)
 """Latest response of the site of the page that a task reads: a failure to read the page tells it, too."""
 
 
-@dataclass(slots=True)
-class _ParseTime:
+class _ParseTime(Struct):
     """Time for parsing a page, and the pages that its refreshes lead to."""
 
     limit: float
@@ -301,8 +302,10 @@ class PageReader(FetchingProvider):
             warning = f"a browser could not read it either: {failure}"
             reading = replace(reading, warnings=(*reading.warnings, warning))
             return fetched, reading, f"{detail}, and {warning}"
-        rendered = replace(fetched, url=page.url, status=page.status or fetched.status, body=page.html)
-        rendered = replace(rendered, content_type="text/html; charset=utf-8")
+        rendered = dataclasses.replace(
+            fetched, url=page.url, status=page.status or fetched.status, body=page.html
+        )
+        rendered = dataclasses.replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
         told = await extract(rendered)
         told = replace(told, warnings=(_RENDERED_WARNING, *told.warnings))

@@ -6,10 +6,11 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from centgate.coercion import as_list, get_path
 from centgate.errors import ProviderError, ProviderFailure

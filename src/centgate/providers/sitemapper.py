@@ -6,8 +6,9 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
 from centgate.provider import FetchingProvider, ProviderInfo, instrumented
@@ -51,8 +52,7 @@ _SITEMAP_URL = re.compile(r"sitemap|\.xml(?:\.gz)?(?:[?#]|$)", re.IGNORECASE)
 """Addresses that are probably of an index of sitemaps, which is read before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class _StartPage:
+class _StartPage(Struct, frozen=True):
     """The requested page, fetched and parsed."""
 
     url: str

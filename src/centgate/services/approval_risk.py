@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import timedelta
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from centgate.answers.approval_risk import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from centgate.errors import PageUnread, UnreadReason

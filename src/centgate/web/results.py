@@ -5,8 +5,9 @@ Text in these values is untrusted; `sanitize.py` cleaned it where it was read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.errors import UnreadReason
 from centgate.web.fetch.validators import Validators
@@ -16,8 +17,7 @@ _PASSING_REASONS: frozenset[UnreadReason] = frozenset({"dns", "unreachable", "ti
 """Reasons that may be gone a moment later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """Page named by a search or a site; None if the source does not state it."""
 
     url: str
@@ -43,8 +43,7 @@ class Hit:
     """Time at which the source read the page, ISO 8601."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResults:
+class SearchResults(Struct, frozen=True):
     """Results of a search, best first."""
 
     hits: tuple[Hit, ...]
@@ -54,8 +53,7 @@ class SearchResults:
     """True if pages were compared by meaning, not by the words of the query alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebPage:
+class WebPage(Struct, frozen=True):
     """Page that was read; None for unknown fields."""
 
     url: str
@@ -92,8 +90,7 @@ class WebPage:
     """What the site says of this version; None if it says nothing, or if the text is not of the address."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnchangedPage:
+class UnchangedPage(Struct, frozen=True):
     """Page that is still of the version that was read before."""
 
     url: str
@@ -102,8 +99,7 @@ class UnchangedPage:
     """False if the response asks search engines to leave it out."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadPage:
+class UnreadPage(Struct, frozen=True):
     """Page that could not be read."""
 
     url: str

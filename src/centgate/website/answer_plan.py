@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import islice
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from centgate.coercion import as_list, get_path
 from centgate.website.schema_tables import SchemaRow
@@ -48,8 +49,7 @@ _LINK_FIELDS = ("url", "sourceUrl", "id")
 _TEXT_FIELDS = ("description", "text", "code")
 
 
-@dataclass(frozen=True, slots=True)
-class FactPlan:
+class FactPlan(Struct, frozen=True):
     """One figure of an answer."""
 
     path: str
@@ -58,8 +58,7 @@ class FactPlan:
     unit: Unit
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPlan:
+class AnswerPlan(Struct, frozen=True):
     """The fields of `data` that are drawn, and as what."""
 
     level: str
@@ -73,16 +72,14 @@ class AnswerPlan:
     facts: tuple[FactPlan, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LevelWord:
+class LevelWord(Struct, frozen=True):
     """A level or severity, as a word with its tone."""
 
     word: str
     tone: Tone
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnAnswer:
+class DrawnAnswer(Struct, frozen=True):
     """An answer by its plan, as texts."""
 
     level: LevelWord | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from time import monotonic
@@ -11,6 +10,8 @@ from typing import Any, Literal, cast
 from urllib.parse import quote, urlsplit
 
 import httpx2
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.api.mpp_discovery import SECURITY_SCHEME
 from centgate.client import catalog
@@ -64,8 +65,7 @@ _STATES: dict[StatusWord, ServiceState] = {
 }
 
 
-@dataclass(frozen=True)
-class ApiSnapshot:
+class ApiSnapshot(Struct, frozen=True):
     """An API and its website, at one moment."""
 
     api: str

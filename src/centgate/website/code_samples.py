@@ -9,11 +9,12 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from shlex import quote
 from typing import Any, cast
+
+from msgspec import Struct
 
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
@@ -26,8 +27,7 @@ WALLET_PLACEHOLDER = "/path/to/wallet"
 """Placeholder for the path of the reader's wallet file."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeSample:
+class CodeSample(Struct, frozen=True):
     """A code sample."""
 
     label: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.website.api_snapshot import ApiSnapshot
 
@@ -16,8 +17,7 @@ CONTACT_VALIDITY = timedelta(days=180)
 _JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
-class DiscoveryFile:
+class DiscoveryFile(Struct, frozen=True):
     """One discovery file: its address and description."""
 
     href: str

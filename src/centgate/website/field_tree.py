@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from markupsafe import Markup
+from msgspec import Struct, field
 
 from centgate.website.markdown import render_inline
 from centgate.website.schema_tables import SchemaRow
 
 
-@dataclass(slots=True)
-class FieldNode:
+class FieldNode(Struct):
     """One field with the fields inside it."""
 
     name: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.api.wellknown_files import WellKnownFile
 from centgate.client.catalog import CatalogUnavailable
@@ -35,8 +36,7 @@ SEARCH_PATH = "/search"
 Maker = Callable[[ApiSnapshot, tuple[SitePage, ...]], Iterator[SiteFile]]
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltSite:
+class BuiltSite(Struct, frozen=True):
     """The pages of a website and all its files by path."""
 
     pages: tuple[SitePage, ...]

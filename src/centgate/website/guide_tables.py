@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
+from msgspec import Struct
 from pydantic_settings import BaseSettings
 
 from centgate.client.settings import BuyerSettings
@@ -67,8 +67,7 @@ def _format_default(default: object) -> str:
     return "" if default in (None, "") else f"`{default}`"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEntry:
+class SourceEntry(Struct, frozen=True):
     """A source and the services that use it."""
 
     name: str

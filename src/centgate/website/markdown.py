@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import groupby, pairwise
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
+from msgspec import Struct, field
 from pygments import lex
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
@@ -39,8 +39,7 @@ _TOKEN_CLASSES = (
 """Tokens of code that the style sheet colours."""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """One second-level heading and the content below it."""
 
     id: str
@@ -48,8 +47,7 @@ class Section:
     html: Markup
 
 
-@dataclass(frozen=True)
-class RenderedDocument:
+class RenderedDocument(Struct, frozen=True):
     """A page's content: the part before the first section, and the sections."""
 
     lead: Markup
@@ -114,8 +112,7 @@ def _inline_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or ())
 
 
-@dataclass
-class _TokenAnnotator:
+class _TokenAnnotator(Struct):
     """Adds ids, names and classes to a page's tokens in one pass."""
 
     href: Callable[[str], str]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.signing.assets import TEST_NETWORKS
 
@@ -11,8 +12,7 @@ FAUCET = "https://faucet.circle.com"
 """Faucet of the issuer of USDC, for test tokens without value."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentNetwork:
+class PaymentNetwork(Struct, frozen=True):
     """A payment network."""
 
     identifier: str

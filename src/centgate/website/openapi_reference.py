@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.json_schema import Schema, SchemaDocument
 from centgate.website.markdown_escape import escape_name, inline_code
@@ -19,8 +21,7 @@ _METHODS = ("get", "post", "put", "patch", "delete", "head", "options")
 _PATH = r"(?:/[A-Za-z0-9._~{}-]*)+"
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceField:
+class ReferenceField(Struct, frozen=True):
     """A member of a JSON object, or a parameter."""
 
     name: str
@@ -30,16 +31,14 @@ class ReferenceField:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceHeader:
+class ReferenceHeader(Struct, frozen=True):
     """A response header."""
 
     name: str
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One method of one path."""
 
     method: str

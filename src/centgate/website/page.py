@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
+
+class SitePage(Struct, frozen=True):
     """One page: Markdown from `templates/<template>.md.j2`, and HTML from that Markdown and a layout."""
 
     path: str

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.sax.saxutils import unescape
+
+from msgspec import Struct
 
 from centgate.website.file import SiteFile
 from centgate.website.page import SitePage
@@ -17,8 +18,7 @@ _SHOWN_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 _SITEMAP_ENTRY = re.compile(r"<loc>([^<]*)</loc><lastmod>([^<]*)</lastmod>")
 
 
-@dataclass(frozen=True, slots=True)
-class PageVersion:
+class PageVersion(Struct, frozen=True):
     """Text of a page without the times it shows, and the time since which it is unchanged."""
 
     text: bytes

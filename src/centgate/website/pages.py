@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from centgate.api.index_page import build_title
 from centgate.client.catalog import ServiceDetail
@@ -25,8 +26,7 @@ from centgate.website.search_index import drop_repeated, index_page
 from centgate.website.try_form import build_form
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCard:
+class ServiceCard(Struct, frozen=True):
     """A service with the fields of its answers, and its example, drawn."""
 
     service: ServiceDetail
@@ -183,7 +183,7 @@ def _service_context(card: ServiceCard, deployment: ApiSnapshot) -> dict[str, An
         "output_tree": build_field_tree(card.output.rows),
         "sample": card.sample,
         "drawn": card.drawn,
-        "drawing": {"plan": asdict(card.plan), "tones": dict(TONES)},
+        "drawing": {"plan": to_builtins(card.plan), "tones": dict(TONES)},
         "snippets": build_samples(service, deployment),
         "sources": {source.name: source for source in service.sources},
         "failures": list(failure_notes(service)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.json_schema import MAX_DEPTH, Number, Schema
 from centgate.website.markdown_escape import inline_code
@@ -16,8 +17,7 @@ MAX_ROWS = 500
 _CHOICE_RULES = {"anyOf": "At least one", "oneOf": "Exactly one"}
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaRow:
+class SchemaRow(Struct, frozen=True):
     """One field of a body."""
 
     name: str
@@ -34,8 +34,7 @@ class SchemaRow:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaTable:
+class SchemaTable(Struct, frozen=True):
     """The fields of a body in schema order, and the rules that involve several fields."""
 
     rows: tuple[SchemaRow, ...]

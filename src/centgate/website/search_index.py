@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from centgate.website.markdown import heading_id
 
@@ -18,8 +19,7 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"[`*|#>\\<]|\|?\s*-{3,}")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchEntry:
+class SearchEntry(Struct, frozen=True):
     """One section of a page, or the beginning of a page."""
 
     page: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from markupsafe import Markup
+from msgspec import Struct, field
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.client.catalog import ServiceDetail
@@ -22,8 +22,7 @@ _ACRONYMS = {"id": "ID", "url": "URL", "urls": "URLs"}
 _TECHNICAL_LIMITS = ("one of", "matches", "does not match", "format", "above")
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field of a request body, and its form control."""
 
     name: str
@@ -44,8 +43,7 @@ class FormField:
     """`min` and `max` of a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class TryForm:
+class TryForm(Struct, frozen=True):
     """All fields of a service's request body, and the data of the payment dialog."""
 
     fields: tuple[FormField, ...]

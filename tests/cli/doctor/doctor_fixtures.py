@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +13,7 @@ from typing import Any
 
 import httpx
 from fake_upstreams import FakeUpstreams, RecordedRequest, ResponseFunction
+from msgspec.structs import replace
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.requests import Request

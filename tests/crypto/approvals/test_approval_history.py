@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
 from centgate.crypto.approvals.approval_history import ApprovalHistory, collect_warnings

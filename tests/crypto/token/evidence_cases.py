@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from centgate.crypto.contract.contracts import MatchLevel, SourceRecord
 from centgate.crypto.token.evidence.contract import KEY_FLAGS, ImplementationSource

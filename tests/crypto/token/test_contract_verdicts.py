@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from crypto.token.evidence_cases import (
     change_simulation,
     list_flags,
 )
+from msgspec.structs import replace
 
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.powers import ContractPower

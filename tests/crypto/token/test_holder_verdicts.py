@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,6 +19,7 @@ from crypto.token.evidence_cases import (
     change_simulation,
     list_flags,
 )
+from msgspec.structs import replace
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.citations import cite_field

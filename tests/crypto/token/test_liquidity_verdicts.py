@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from crypto.token.evidence_cases import BURN, DEEP, FACTS, NOW, OTHER, OWNER, change_flags, list_flags
+from msgspec.structs import replace
 
 from centgate.crypto.token.citations import Citation, cite_field
 from centgate.crypto.token.pairs import Pair, PairToken

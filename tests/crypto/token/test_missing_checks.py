@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from crypto.token.evidence_cases import (
     change_flags,
     change_simulation,
 )
+from msgspec.structs import replace
 
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence.simulations import MissingReason

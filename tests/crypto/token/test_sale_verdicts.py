@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from crypto.token.evidence_cases import (
     set_holder_sales,
     set_liquidity,
 )
+from msgspec.structs import replace
 
 from centgate.crypto.token.security import (
     HolderSales,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
 from crypto.token.evidence_cases import FACTS, LEVELS, RULE_CASES
+from msgspec.structs import fields
 
 from centgate.crypto.token.security import (
     GOPLUS_FIELDS,

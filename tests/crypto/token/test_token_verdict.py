@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from crypto.token.evidence_cases import (
     BYTECODE,
@@ -16,6 +14,7 @@ from crypto.token.evidence_cases import (
     set_liquidity,
 )
 from fake_upstreams import load_body, recorded_case
+from msgspec.structs import replace
 
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.citations import Citation

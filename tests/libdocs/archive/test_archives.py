@@ -11,11 +11,11 @@ import tarfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from package_registry import make_tar, make_zip
 
 from centgate.libdocs.archive.archives import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.boosts import SPECIAL_PAGE_FACTOR, apply_boosts

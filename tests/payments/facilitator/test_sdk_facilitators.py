@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import go_replies
@@ -12,6 +11,7 @@ import httpx
 import pytest
 from buyer import ApiFactory, Buyer, decode_header, pay, sign_payload, sign_payment
 from facilitators import Reply, StubFacilitator
+from msgspec.structs import replace
 from sdk_facilitators import open_python_facilitator, open_typescript_facilitator
 from x402.schemas import SettleResponse
 

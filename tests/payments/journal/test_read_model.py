@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from journal_rows import (
     payment_row,
     refund_row,
 )
+from msgspec.structs import asdict
 
 from centgate.cli.payments.serializers import daily_entry, payment_entry
 from centgate.payments.database.store import Store

@@ -9,13 +9,13 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from journal_rows import NOW, REDEEM_CUTOFF, TOKENS, Row, insert_rows, make_random_rows, payment_row
+from msgspec.structs import asdict
 from payments_shell import run_payments_command
 
 from centgate.cli.payments.export_columns import totals_columns

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from centgate.web.index.index_writer import IndexBusy, IndexUnwritable, PageIndexWriter
 from centgate.web.index.page import IndexedPage, plain_text

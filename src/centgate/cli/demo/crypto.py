@@ -6,11 +6,12 @@ import json
 import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+from msgspec import Struct, field
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -36,8 +37,7 @@ HOLDERS = tuple(account.address for account in BUYER_ACCOUNTS[5:8])
 LINKS = ("https://wallet-ethereum.net/unlock", "https://metamask.io")
 
 
-@dataclass(frozen=True)
-class SampleToken:
+class SampleToken(Struct, frozen=True):
     """A token of the demo, and what the chain has to show of it."""
 
     name: str
@@ -54,8 +54,7 @@ SAMPLES = (
 )
 
 
-@dataclass
-class Market:
+class Market(Struct):
     """The tokens' addresses by symbol; filled when the chain starts."""
 
     tokens: dict[str, str] = field(default_factory=dict[str, str])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from centgate.cli.doctor.context import DoctorContext
@@ -17,8 +19,7 @@ CHECK_TIMEOUT = 8.0
 """Default timeout of a check."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Result of a check, for the operator."""
 
     status: Status
@@ -67,8 +68,7 @@ async def check_each(
     )
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     """Named check."""
 
     name: str
@@ -82,8 +82,7 @@ class Check:
         return self.text or cleandoc(self.run.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """Finding of a completed check, with its duration."""
 
     name: str

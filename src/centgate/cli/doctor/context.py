@@ -6,12 +6,13 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import SecretStr
 
 from centgate.environment import PREFIX
@@ -31,8 +32,7 @@ class HostUnreachable(Exception):
     """No response was received; the message is the reason, as a clause."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedReply:
+class TimedReply(Struct, frozen=True):
     """HTTP response."""
 
     status: int
@@ -53,8 +53,7 @@ _LIST_KEYS = {
 """Keys of an entry of `CENTGATE_ACCEPTS` by the setting of a single token."""
 
 
-@dataclass(frozen=True)
-class DoctorContext:
+class DoctorContext(Struct, frozen=True, dict=True):
     """Settings and connections passed to each check."""
 
     settings: Settings

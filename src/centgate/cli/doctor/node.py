@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin, is_unencrypted
@@ -22,8 +23,7 @@ UNUSED_NONCE = "0x" + "0" * 63 + "1"
 """Nonce of a payment that does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeState:
+class _NodeState(Struct, frozen=True):
     """State reported by one node."""
 
     block: int
@@ -32,8 +32,7 @@ class _NodeState:
     has_safe_block: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _NodeProblem:
+class _NodeProblem(Struct, frozen=True):
     """Problem of a node, and how to fix it if it is the operator's own."""
 
     what: str

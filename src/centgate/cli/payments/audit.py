@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
 from rich.table import Table
 
 from centgate.cli.payments.context import (
@@ -49,8 +49,7 @@ _MIN_WIDTHS = {"finding": 0, "dollars": 60, "payer": 80, "nonce": 0, "transactio
 """Minimum terminal widths for these columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPeriod:
+class AuditPeriod(Struct, frozen=True):
     """Options for the blocks to audit, as entered."""
 
     since: str | None = None
@@ -156,8 +155,7 @@ def _find_blocks_network(settings: Settings, period: AuditPeriod) -> str | None:
     return network
 
 
-@dataclass(slots=True)
-class _Command:
+class _Command(Struct):
     """One run of the command."""
 
     desk: CommandContext

@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.console import RenderableType
 from rich.table import Table
 
@@ -41,8 +42,7 @@ class JournalMissing(Exception):
     """There is no journal, perhaps since its database is misspelt; the message says where it would be."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandContext:
+class CommandContext(Struct, frozen=True):
     """Context of a command: settings, open journal, and display settings."""
 
     settings: Settings

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.cli.payments import render
 from centgate.cli.payments.context import (
@@ -58,8 +59,7 @@ TABLE_GROUPS = 50
 """Groups in a table, unless --limit says otherwise; other formats have all."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentFilterOptions:
+class PaymentFilterOptions(Struct, frozen=True):
     """Filter options of a command, as entered."""
 
     state: str | None = None

@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 import orjson
+from msgspec.structs import asdict
 
 from centgate.files import replace_file
 from centgate.payments.journal.descriptions import ViewSettings, format_dollars

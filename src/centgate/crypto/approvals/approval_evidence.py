@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from centgate.crypto.approvals.reported import UNLIMITED_ALLOWANCE, ReportedApproval, SpenderAccountKind
 from centgate.crypto.wallet.known_tokens import find_known_token
@@ -23,8 +23,7 @@ DOUBTFUL_AMOUNT = 2**96
 STALE_DAYS = 180
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalEvidence:
+class ApprovalEvidence(Struct, frozen=True):
     """All evidence about one approval. None: could not be read from the chain."""
 
     entry: ReportedApproval

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.approvals.approval_evidence import ApprovalEvidence
 from centgate.crypto.approvals.reported import (
@@ -23,8 +25,7 @@ MAX_NAMED_TOKENS = 5
 """Most addresses of tokens in one warning."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalHistory:
+class ApprovalHistory(Struct, frozen=True):
     """The approvals of a wallet, with the source that lists them."""
 
     reported: ReportedApprovals

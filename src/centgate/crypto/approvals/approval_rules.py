@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.approvals.approval_evidence import DAY_SECONDS, PERMIT2, ApprovalEvidence
 from centgate.crypto.approvals.exploited_spenders import EXPLOITED_SPENDERS
@@ -42,16 +43,14 @@ LATE_DAYS = 365
 _ZERO_PADDED = re.compile("0x0000.*0000")
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """The value that triggered a rule, with its source."""
 
     source: ApprovalFindingSource
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFinding:
+class RuleFinding(Struct, frozen=True):
     """One reason to look at an approval."""
 
     id: ApprovalFindingId
@@ -61,8 +60,7 @@ class RuleFinding:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRule:
+class ApprovalRule(Struct, frozen=True):
     """A signal to detect, its severity and its meaning as a sentence."""
 
     id: ApprovalFindingId

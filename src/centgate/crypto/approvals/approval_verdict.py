@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.approvals.approval_evidence import PERMIT2, ApprovalEvidence
 from centgate.crypto.approvals.approval_rules import (
@@ -18,8 +19,7 @@ from centgate.crypto.approvals.approval_rules import (
 ApprovalAction = Literal["revoke", "review"]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalVerdict:
+class ApprovalVerdict(Struct, frozen=True):
     """Result of the rules for one approval."""
 
     evidence: ApprovalEvidence
@@ -62,8 +62,7 @@ def select_verdicts(verdicts: Sequence[ApprovalVerdict], limit: int) -> list[App
     return [verdicts[place] for place in sorted(places[:limit])]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalAdvice:
+class ApprovalAdvice(Struct, frozen=True):
     """Recommended action for an approval, with the reason as a sentence."""
 
     action: ApprovalAction
@@ -120,8 +119,7 @@ def recommend_action(verdict: ApprovalVerdict) -> ApprovalAdvice | None:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class TotalExposure:
+class TotalExposure(Struct, frozen=True):
     """Value that all spenders together could take of a wallet now."""
 
     usd: float | None

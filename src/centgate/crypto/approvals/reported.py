@@ -6,8 +6,9 @@ An approval is given at the token (EIP-20), or inside Permit2, which then moves 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from centgate.crypto.contract.account_kinds import CodeKind
 
@@ -23,8 +24,7 @@ UNLIMITED_ALLOWANCE = 2**256 - 1
 """The largest possible allowance."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedToken:
+class ReportedToken(Struct, frozen=True):
     """Token of an approval. None where the source gives no value."""
 
     address: str
@@ -36,8 +36,7 @@ class ReportedToken:
     """Reported misconduct, in the source's words, such as `fake_standard_interface`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedSpender:
+class ReportedSpender(Struct, frozen=True):
     """Address that may spend the token. None where the source gives no value."""
 
     address: str
@@ -60,8 +59,7 @@ class ReportedSpender:
         return (self.source_verified, self.trusted, self.is_doubtful) != (None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedApproval:
+class ReportedApproval(Struct, frozen=True):
     """Permission for one spender to move one token."""
 
     token: ReportedToken
@@ -92,8 +90,7 @@ class ReportedApproval:
         return *self.pair, self.mechanism
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedApprovals:
+class ReportedApprovals(Struct, frozen=True):
     """Approvals of a wallet reported by one source, each token and spender once."""
 
     entries: tuple[ReportedApproval, ...]
@@ -105,8 +102,7 @@ class ReportedApprovals:
     """Number of entries left out because they could not be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalScan:
+class ApprovalScan(Struct, frozen=True):
     """Approvals reported by the event logs of a range of blocks."""
 
     approvals: ReportedApprovals
@@ -135,8 +131,7 @@ class ApprovalScan:
         return self.from_block == 0 and not self.unread and not self.lacks_recent
 
 
-@dataclass(frozen=True, slots=True)
-class GrantScan:
+class GrantScan(Struct, frozen=True):
     """Grants inside Permit2 reported by the event logs of a range of blocks."""
 
     entries: tuple[ReportedApproval, ...]
@@ -154,8 +149,7 @@ class GrantScan:
         return self.from_block == 0 and not self.unread and not self.lacks_recent
 
 
-@dataclass(frozen=True, slots=True)
-class CurrentToken:
+class CurrentToken(Struct, frozen=True):
     """Current state of a token contract. None where a call failed."""
 
     balance: int | None
@@ -166,8 +160,7 @@ class CurrentToken:
     """Total supply, in base units."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnchainState:
+class OnchainState(Struct, frozen=True):
     """Current on-chain state of reported approvals."""
 
     allowances: Mapping[ApprovalKey, int | None] = field(default_factory=dict[ApprovalKey, int | None])

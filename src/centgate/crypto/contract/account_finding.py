@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from centgate.crypto.contract.account_kinds import AccountKind
 from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.contracts import ContractSource, ProxyKind
 
 
-@dataclass(frozen=True, slots=True)
-class AccountEvidence:
+class AccountEvidence(Struct, frozen=True):
     """A value that a finding rests on, with its source."""
 
     source: ContractSource
@@ -18,8 +17,7 @@ class AccountEvidence:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class AccountFinding:
+class AccountFinding(Struct, frozen=True):
     """Classification of an account. None means unknown."""
 
     account: AccountKind

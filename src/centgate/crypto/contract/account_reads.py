@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
@@ -27,8 +28,7 @@ from centgate.crypto.contract.bytecode import delegation_target, function_select
 from centgate.crypto.contract.diamonds import DIAMOND_CUT
 
 
-@dataclass(frozen=True, slots=True)
-class NextReads:
+class NextReads(Struct, frozen=True):
     """State to read next; falsy if there is nothing left to read."""
 
     codes: tuple[str, ...]

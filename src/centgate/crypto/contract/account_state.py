@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.account_kinds import AccountKind, classify_code
@@ -56,8 +57,7 @@ MAX_CLONE_LEVELS = 2
 """Minimal proxies behind one another that are followed from an implementation to the code that runs."""
 
 
-@dataclass(slots=True)
-class ChainState:
+class ChainState(Struct):
     """On-chain state of an address read so far; a missing key was not read."""
 
     address: str

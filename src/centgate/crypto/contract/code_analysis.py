@@ -5,10 +5,10 @@ The bytecode is hostile and evmole is native code, so this must run in a sandbox
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import evmole
+from msgspec import Struct
 
 from centgate.crypto.contract.bytecode import has_account_constant, list_opcodes
 
@@ -27,8 +27,7 @@ _MUTABILITIES: dict[str, Mutability] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFunction:
+class CodeFunction(Struct, frozen=True):
     """External function of a contract."""
 
     selector: bytes
@@ -43,8 +42,7 @@ class CodeFunction:
         return self.mutability not in ("view", "pure")
 
 
-@dataclass(frozen=True, slots=True)
-class StorageVariable:
+class StorageVariable(Struct, frozen=True):
     """Value in a contract's storage, with the selectors of the functions that read and write it."""
 
     slot: str
@@ -56,8 +54,7 @@ class StorageVariable:
     writers: frozenset[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class CodeAnalysis:
+class CodeAnalysis(Struct, frozen=True):
     """Functions and storage of a contract, as far as they can be told from its bytecode."""
 
     functions: tuple[CodeFunction, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from centgate.coercion import as_address, as_clean_name
 
@@ -53,16 +54,14 @@ _SPDX = {
 """SPDX names by letters and digits only: each explorer spells licences in its own way."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAddress:
+class NamedAddress(Struct, frozen=True):
     """Address, lower case, with the name of the contract there."""
 
     address: str
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyClaim:
+class ProxyClaim(Struct, frozen=True):
     """Statement of a registry about a proxy; it may be long out of date."""
 
     is_proxy: bool
@@ -93,8 +92,7 @@ class ProxyClaim:
         return cls(is_proxy, kind, listed, field, value + suffix, left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class ContractCreation:
+class ContractCreation(Struct, frozen=True):
     """Creation of a contract. None where the source gives no value."""
 
     creator: str | None = None
@@ -104,8 +102,7 @@ class ContractCreation:
     block: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
+class SourceRecord(Struct, frozen=True):
     """Record of one registry about the code at an address, without source and ABI themselves."""
 
     registry: SourceRegistry

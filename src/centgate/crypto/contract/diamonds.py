@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
 from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable

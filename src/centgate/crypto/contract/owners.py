@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.bytecode import function_selector
@@ -17,8 +18,7 @@ OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor
 OWNER_GETTERS = ("owner()", "getOwner()")
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """Owner of a contract as the chain shows it. None is unknown."""
 
     address: str | None

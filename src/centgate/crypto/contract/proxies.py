@@ -6,7 +6,8 @@ The input is the state read from the chain so far (`ChainState`); `account_reads
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from centgate.crypto.contract.account_finding import (
     AccountEvidence,

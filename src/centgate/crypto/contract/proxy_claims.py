@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from centgate.crypto.contract.account_finding import AccountEvidence, AccountFinding
 from centgate.crypto.contract.contracts import ProxyClaim, SourceRegistry

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
 from centgate.signing.evm import keccak
@@ -24,8 +25,7 @@ _HAS_ROLE, _ADMIN = "hasRole(bytes32,address)", "getRoleAdmin(bytes32)"
 _COUNT, _MEMBER = "getRoleMemberCount(bytes32)", "getRoleMember(bytes32,uint256)"
 
 
-@dataclass(frozen=True, slots=True)
-class RoleMembers:
+class RoleMembers(Struct, frozen=True):
     """A role and the accounts that hold it, as the contract answers."""
 
     name: str

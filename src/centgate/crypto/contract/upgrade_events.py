@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
 from centgate.crypto.contract.contracts import ProxyKind
@@ -25,8 +26,7 @@ MAX_CUTS = 200
 """Facets of one event; more do not fit into a block of any chain together with their functions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """Change of the code behind a proxy."""
 
     implementation: str | None

@@ -6,12 +6,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.coercion import as_usd
 from centgate.sanitize import clean_line, has_invisible
@@ -31,16 +32,14 @@ AuditStatus = Literal["none", "partial", "audited", "audited_origin"]
 LinkKind = Literal["website", "social", "code", "audit"]
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryLink:
+class DirectoryLink(Struct, frozen=True):
     """Page about a protocol, https only."""
 
     kind: LinkKind
     url: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolToken:
+class ProtocolToken(Struct, frozen=True):
     """Token of a protocol. None is unknown."""
 
     symbol: str
@@ -50,8 +49,7 @@ class ProtocolToken:
     market_cap_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolChild:
+class ProtocolChild(Struct, frozen=True):
     """Protocol that belongs to a parent."""
 
     slug: str
@@ -61,8 +59,7 @@ class ProtocolChild:
     """True if its TVL counts towards that of its parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolDetails:
+class ProtocolDetails(Struct, frozen=True):
     """Facts of a protocol in the directory besides its figures. None is unknown."""
 
     ids: frozenset[str] = frozenset()
@@ -90,8 +87,7 @@ class ProtocolDetails:
     """The largest first; only for a parent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Incident:
+class Incident(Struct, frozen=True):
     """Theft or loss of a protocol's funds, as the directory lists it. None is unknown."""
 
     at: datetime | None
@@ -106,8 +102,7 @@ class Incident:
     chains: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DefiProtocol:
+class DefiProtocol(Struct, frozen=True):
     """Full record of a protocol."""
 
     slug: str
@@ -121,8 +116,7 @@ class DefiProtocol:
     details: ProtocolDetails = ProtocolDetails()
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolListing:
+class ProtocolListing(Struct, frozen=True):
     """Row of the list: its names and TVL parsed, the rest raw."""
 
     slug: str
@@ -139,8 +133,7 @@ class ProtocolListing:
     """In the directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolDirectory:
+class ProtocolDirectory(Struct, frozen=True):
     """Index of listings by normalized names: `to_slug` for slugs, `alphanumeric_key` for names."""
 
     parse_row: Callable[[ProtocolListing], DefiProtocol]

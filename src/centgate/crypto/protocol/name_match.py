@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.protocol.directory import (
     DefiProtocol,
@@ -34,8 +35,7 @@ MIN_STEM_LENGTH = 3
 _NO_PATH = re.compile(r"[/\\%?#]")
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolMatch:
+class ProtocolMatch(Struct, frozen=True):
     """A matched protocol, with a warning if another one may have been meant."""
 
     protocol: DefiProtocol

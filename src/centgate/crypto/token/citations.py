@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from centgate.crypto.contract.contracts import SourceRegistry
 from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
@@ -22,8 +23,7 @@ FIELD_BY_SOURCE_NAME = {source_name: field for field, source_name in GOPLUS_FIEL
 """Fields of the contract analysis by the source's own names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """A value cited from a source: the source's own field name, and the value as text."""
 
     source: TokenSource | SourceRegistry

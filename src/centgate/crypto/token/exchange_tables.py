@@ -7,8 +7,9 @@ independent public repositories. The few with one source only are marked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.token.pools import PoolKind, QuoteToken
 
@@ -33,8 +34,7 @@ HOOKED_TIER = (None, 200)
 """Tier of the pools with `Exchange.hooks`, which decide the fee."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """One deployment of an exchange. Addresses are in lower case."""
 
     name: str
@@ -57,8 +57,7 @@ class Exchange:
     """False if only one source was found for its addresses."""
 
 
-@dataclass(frozen=True, slots=True)
-class PriceFeeds:
+class PriceFeeds(Struct, frozen=True):
     """Chainlink feeds of a chain (docs.chain.link)."""
 
     native_usd: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 MAX_DECIMALS = 77
 """Decimals with which one whole token still fits into 256 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenIdentity:
+class TokenIdentity(Struct, frozen=True):
     """Facts that a token states of itself. Its name and symbol are untrusted text, cleaned and cut."""
 
     name: str | None = None

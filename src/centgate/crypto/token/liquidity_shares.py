@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.lockers import Locker
@@ -15,8 +17,7 @@ FEW_HANDS = 3
 """Hands that may belong to one person."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiquidityLock:
+class LiquidityLock(Struct, frozen=True):
     """Share of the liquidity that cannot be taken out before a date."""
 
     address: str
@@ -29,8 +30,7 @@ class LiquidityLock:
     burned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LiquidityHand:
+class LiquidityHand(Struct, frozen=True):
     """Share of the liquidity that one address can take out at any time: of an ended lock, or of none."""
 
     address: str
@@ -40,8 +40,7 @@ class LiquidityHand:
     """Time at which its lock ended; None if there was none."""
 
 
-@dataclass(frozen=True)
-class LiquidityShares:
+class LiquidityShares(Struct, frozen=True, dict=True):
     """Holders of a pair's liquidity, as far as they are listed. Percent of all shares."""
 
     locks: tuple[LiquidityLock, ...]
@@ -149,8 +148,7 @@ def free_percent(holder: Holder, now: datetime) -> float | None:
     return max(round(holder.percent - in_force, 6), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _DoubtfulShare:
+class _DoubtfulShare(Struct, frozen=True):
     """Share of the liquidity in a lock whose end cannot be read."""
 
     percent: float

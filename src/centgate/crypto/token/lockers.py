@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LockerSource = Literal["adapters", "public code", "own docs"]
 """`adapters`: DefiLlama/DefiLlama-Adapters, projects `unicrypt`, `team-finance` and `pinksale` (read
 2026-11-23); `public code`: named the same in the source of tokens or wallets by other authors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Locker:
+class Locker(Struct, frozen=True):
     """Contract of a locking service. `address` is in lower case."""
 
     address: str

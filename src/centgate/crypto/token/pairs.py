@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 PairSource = Literal["dexscreener", "geckoterminal", "rpc"]
 
 
-@dataclass(frozen=True, slots=True)
-class PairToken:
+class PairToken(Struct, frozen=True):
     """One of a pair's two tokens."""
 
     address: str | None
@@ -25,8 +26,7 @@ WINDOWS: Mapping[Window, str] = {"5m": "m5", "1h": "h1", "6h": "h6", "24h": "h24
 """Periods up to now, with the names that both exchange indexes give them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairWindow:
+class PairWindow(Struct, frozen=True):
     """Trading of a pair in one period up to now; of the base token. None is unknown."""
 
     price_change: float | None = None
@@ -45,8 +45,7 @@ class PairWindow:
         return replace(self, price_change=None, buys=self.sells, sells=self.buys)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Pool of two tokens. None where the source gives no value; it never means 0."""
 
     address: str
@@ -81,9 +80,13 @@ class Pair:
     quote_amount: float | None = None
     market_cap_usd: float | None = None
     """US dollars for the circulating supply of the base token."""
-    windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow], hash=False)
+    windows: Mapping[Window, PairWindow] = field(default_factory=dict[Window, PairWindow])
     indexed_at: datetime | None = None
     """The source's date of the pair if that is the day of its own indexing; `created_at` is then None."""
+
+    def __hash__(self) -> int:
+        """Hash the address alone: a dict, as `windows` is, has no hash."""
+        return hash(self.address)
 
     def has_token(self, token: str) -> bool:
         """True if a token (lower case) is one of the two."""

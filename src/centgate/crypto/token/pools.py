@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.coercion import as_price, as_usd
 from centgate.crypto.token.pairs import Pair, PairToken, multiply_known
@@ -18,8 +19,7 @@ DYNAMIC_FEE = 0x800000
 """Fee in the key of a v4 pool whose hooks decide it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolKey:
+class PoolKey(Struct, frozen=True):
     """Identity of a pool: what a trade has to know of it. Addresses are in lower case."""
 
     kind: PoolKind
@@ -40,8 +40,7 @@ class PoolKey:
     """v4's id of the pool, 32 bytes in hex; None where the pool is a contract."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuoteToken:
+class QuoteToken(Struct, frozen=True):
     """Token with a known price in dollars, in which others are traded."""
 
     address: str
@@ -52,8 +51,7 @@ class QuoteToken:
     """True for the native coin and its wrapped form, priced by Chainlink; others are stablecoins."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState:
+class PoolState(Struct, frozen=True):
     """State of a pool in one block, seen from one of its tokens. Amounts are in base units."""
 
     key: PoolKey
@@ -118,8 +116,7 @@ class PoolState:
         return min(self.liquidity_usd or 0, 2 * (self.quote_side_usd or 0))
 
 
-@dataclass(frozen=True, slots=True)
-class PriceImpact:
+class PriceImpact(Struct, frozen=True):
     """Loss of a sale of the token in a pool against the spot price."""
 
     usd: int

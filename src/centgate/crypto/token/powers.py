@@ -8,8 +8,9 @@ accounted for is said to lack a power.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.contract.bytecode import CREATING_OPCODES, DELEGATING_OPCODES, function_selector
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
@@ -121,8 +122,7 @@ _PERMIT = function_selector("permit(address,address,uint256,uint256,uint8,bytes3
 _SELFDESTRUCT = 0xFF
 
 
-@dataclass(frozen=True, slots=True)
-class ContractPower:
+class ContractPower(Struct, frozen=True):
     """A power inferred from bytecode, with the function that is the evidence."""
 
     kind: PowerKind

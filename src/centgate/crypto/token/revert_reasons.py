@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.sanitize import clean_line
 
@@ -95,8 +96,7 @@ _WORDS: tuple[tuple[re.Pattern[str], FailureCode], ...] = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FailureReason:
+class FailureReason(Struct, frozen=True):
     """Reason of a failed call: our code if it is known, and the stranger's text if there is one."""
 
     code: FailureCode | None

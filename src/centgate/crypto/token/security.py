@@ -6,9 +6,10 @@ The flags are GoPlus's: https://docs.gopluslabs.io/reference/response-details
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct, field
 
 TokenSource = Literal["goplus", "honeypotis", "onchain", "dexscreener", "geckoterminal"]
 """Sources of evidence about a token; `onchain` is everything that is read from a node."""
@@ -55,8 +56,7 @@ GOPLUS_FIELDS: Mapping[str, str] = {
 """Fields of TokenFlags by GoPlus's field names."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLock:
+class TokenLock(Struct, frozen=True):
     """Tokens that a locker holds until a date."""
 
     percent: float
@@ -71,8 +71,7 @@ class TokenLock:
         return self.unlocks_at is not None and self.unlocks_at <= now
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Large holder of a token, or of the liquidity in its pairs."""
 
     address: str
@@ -86,8 +85,7 @@ class Holder:
     """Locks with their dates, as far as the source lists them."""
 
 
-@dataclass(frozen=True, slots=True)
-class DexPool:
+class DexPool(Struct, frozen=True):
     """Pair listed by GoPlus."""
 
     pair: str
@@ -96,8 +94,7 @@ class DexPool:
     liquidity_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFlags:
+class TokenFlags(Struct, frozen=True):
     """Flags from the analysis of a token's contract. None is unknown; it never means False."""
 
     open_source: bool | None = None
@@ -164,8 +161,7 @@ class TokenFlags:
         return bool(self.trusted or self.cex_listed)
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationFlag:
+class SimulationFlag(Struct, frozen=True):
     """Finding of the simulation, or of the history of the holders' sales."""
 
     name: str
@@ -174,8 +170,7 @@ class SimulationFlag:
     description: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HolderSales:
+class HolderSales(Struct, frozen=True):
     """Result of selling the token at its real holders. None is unknown."""
 
     tested: int | None = None
@@ -192,8 +187,7 @@ class HolderSales:
     """Holders that pay a much higher tax than others."""
 
 
-@dataclass(frozen=True, slots=True)
-class TradeLimit:
+class TradeLimit(Struct, frozen=True):
     """Largest amount that can be bought or sold at once. None is unknown."""
 
     tokens: float | None = None
@@ -202,8 +196,7 @@ class TradeLimit:
     """Units of the pair's other token."""
 
 
-@dataclass(frozen=True, slots=True)
-class Simulation:
+class Simulation(Struct, frozen=True):
     """Result of buying and selling a token on a fork of the chain. None is unknown."""
 
     succeeded: bool = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence.contract import ContractEvidence, ImplementationSource
@@ -19,8 +21,7 @@ from centgate.crypto.token.security import BYTECODE_FLAGS, Holder, Simulation, T
 from centgate.crypto.token.token_liquidity import Liquidity
 
 
-@dataclass(frozen=True)
-class TokenEvidence:
+class TokenEvidence(Struct, frozen=True, dict=True):
     """All evidence about one token at one moment; None for a source without a result.
 
     Its fields are the results of the sources, its properties what they say together, by subject.

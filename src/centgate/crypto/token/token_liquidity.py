@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from centgate.crypto.token.pairs import Pair
 from centgate.crypto.token.pools import PoolState
@@ -16,8 +17,7 @@ COMPARABLE_DEPTH_SHARE = 0.5
 """Share of the top pair's depth from which another pair counts for how long the token has been traded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Liquidity:
+class Liquidity(Struct, frozen=True):
     """Liquidity of a token's pairs on one chain, as listed by one source."""
 
     source: TokenSource

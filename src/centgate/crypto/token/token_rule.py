@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.token.token_evidence import TokenEvidence
 
@@ -26,8 +27,7 @@ HOLDER_CHECKS = ", ".join((FAILED_SALES, TAKEN_AWAY, HOLDER_TAXES))
 """Checks that sales at holders make."""
 
 
-@dataclass(frozen=True, slots=True)
-class AmountRange:
+class AmountRange(Struct, frozen=True):
     """Condition of a rule: an amount is known and `minimum <= amount < below`."""
 
     read: Callable[[TokenEvidence], float | None]
@@ -49,8 +49,7 @@ class AmountRange:
         return f"${amount:,.0f}" if self.unit == "$" else f"{amount:g} {self.unit}"
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRule:
+class TokenRule(Struct, frozen=True):
     """One row of the table.
 
     The message is a sentence, in which `{amount}` is the amount of the condition, an `AmountRange`. The
@@ -81,8 +80,7 @@ class TokenRule:
         return self.message.format(amount=self.condition.read(evidence))
 
 
-@dataclass(frozen=True, slots=True)
-class SeverityLimit:
+class SeverityLimit(Struct, frozen=True):
     """Limit on the severity of some kinds of flags, with the reason as a sentence."""
 
     kinds: frozenset[FlagKind]

@@ -7,8 +7,10 @@ is in the warnings, among the checks that were not made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.token.citations import Citation, cite_field, list_evidence_fields
 from centgate.crypto.token.token_evidence import TokenEvidence
@@ -29,8 +31,7 @@ FLAG_POINTS: dict[FlagSeverity, int] = {"info": 0, "low": 2, "medium": 4, "high"
 """Points of each flag within its band."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictFlag:
+class VerdictFlag(Struct, frozen=True):
     """A reason for the risk level."""
 
     id: str
@@ -40,16 +41,14 @@ class VerdictFlag:
     rules_version: str = RULES_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class FlagScore:
+class FlagScore(Struct, frozen=True):
     """Points that one flag adds to the score."""
 
     flag_id: str
     points: int
 
 
-@dataclass(frozen=True, slots=True)
-class TokenScore:
+class TokenScore(Struct, frozen=True):
     """Figure within the band of a risk level: 0 without a finding, 100 is the worst."""
 
     score: int
@@ -57,8 +56,7 @@ class TokenScore:
     """In the order of the flags; their points add up to the score."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenVerdict:
+class TokenVerdict(Struct, frozen=True):
     """The risk level of a token, its flags (the worst first), and the warnings."""
 
     level: RiskLevel

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from centgate.crypto.token.pairs import Pair
 
@@ -27,8 +28,7 @@ ONE_SIDED_SHARE = 0.05
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class PairChoice:
+class PairChoice(Struct, frozen=True):
     """The pair that represents a token, and the pairs it was chosen from."""
 
     pair: Pair

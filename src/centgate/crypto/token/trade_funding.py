@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from centgate.chains import well_known_chain
 from centgate.crypto.token.exchange_tables import EXCHANGES, QUOTE_TOKENS
@@ -17,8 +18,7 @@ _EXCHANGES: Mapping[int, tuple[str, str]] = {
 """Exchanges with deep pools of the wrapped coin, by chain id: one of kind v2 and one of kind v3."""
 
 
-@dataclass(frozen=True, slots=True)
-class TradeFunding:
+class TradeFunding(Struct, frozen=True):
     """Contracts of one chain; addresses in lower case."""
 
     wrapped: str

@@ -8,7 +8,8 @@ Real holders sell, with code at their address. A token is a honeypot only if bot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.trade_records import HolderProbe, PurchaseProbe, TradeRecord
@@ -21,8 +22,7 @@ NEARLY_ALL = 0.9
 """Share of a holding of which the largest sale shows no limit, but that a part must be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class TradeProbes:
+class TradeProbes(Struct, frozen=True):
     """Everything that was tried with a token in one pool."""
 
     pool: PoolKey

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.token.revert_reasons import FailureReason, parse_failure
 from centgate.crypto.token.trades import TOTAL_TAX
@@ -23,8 +25,7 @@ _ROUNDING_UNITS = 2
 """Base units that a token with shares may lose in a transfer."""
 
 
-@dataclass(frozen=True, slots=True)
-class TradeRecord:
+class TradeRecord(Struct, frozen=True):
     """One attempt to buy, to sell, or both. Amounts are in base units."""
 
     stage: int
@@ -101,8 +102,7 @@ class TradeRecord:
         return replace(self, quote_in=purchase.quote_in, pair_out=purchase.pair_out)
 
 
-@dataclass(frozen=True, slots=True)
-class PurchaseProbe:
+class PurchaseProbe(Struct, frozen=True):
     """Trades of new accounts in one pool. A record is None if it was not tried."""
 
     quotes: int
@@ -137,8 +137,7 @@ class PurchaseProbe:
         return not self.quotes or not self.tokens
 
 
-@dataclass(frozen=True, slots=True)
-class HolderProbe:
+class HolderProbe(Struct, frozen=True):
     """Sales of one holder."""
 
     holder: str

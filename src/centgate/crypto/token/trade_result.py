@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
+
+from msgspec import Struct
 
 from centgate.crypto.token.security import HolderSales, Simulation, TradeLimit
 from centgate.crypto.token.trade_probes import TAXLESS_KINDS, TradeProbes
@@ -73,8 +74,7 @@ def _is_transfer_blocked(purchase: PurchaseProbe | None) -> bool | None:
     return transfer.stage < SOLD or not transfer.left
 
 
-@dataclass(frozen=True, slots=True)
-class _Taxes:
+class _Taxes(Struct, frozen=True):
     """Taxes in percent, the highest over the sizes of trades."""
 
     buy: float | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.trade_probes import FEW_HOLDERS, TAXLESS_KINDS, TradeProbes
@@ -47,8 +47,7 @@ ONLY_TOPPED_UP = "the token taxes transfers to a pool that accepts no such token
 ONLY_IN_PART = "a part of what was bought can be sold, and not all of it at once"
 
 
-@dataclass(frozen=True, slots=True)
-class TradeVerdict:
+class TradeVerdict(Struct, frozen=True):
     """Verdict, and what the token or the simulation says about it."""
 
     honeypot: bool | None

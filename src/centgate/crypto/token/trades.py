@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.token.security import HolderSales, Simulation, TokenSource
 
@@ -19,8 +20,7 @@ MIN_FAILED_HOLDERS = 3
 """Holders that must fail before their share counts as the share of all holders."""
 
 
-@dataclass(frozen=True)
-class SimulatedTrade:
+class SimulatedTrade(Struct, frozen=True, dict=True):
     """A purchase and a sale that one source simulated."""
 
     source: TokenSource

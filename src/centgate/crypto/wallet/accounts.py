@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.contract.owners import Owner
 
@@ -22,8 +23,7 @@ SANCTIONS_LISTS: Mapping[int, str] = {
 """Chainalysis' list of the addresses that OFAC names, by chain (go.chainalysis.com, sanctions oracle)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """Account as the chain shows it. None is unknown."""
 
     kind: WalletAccountKind

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from centgate.phishing.homograph import LATIN_TABLE
 
@@ -53,7 +54,7 @@ _APART = re.compile(r"(?<!\S)(?:\S ){2,}\S(?!\S)")
 """Three or more single characters with one space between; two spaces are the end of a word."""
 
 
-class _Confusable(msgspec.Struct):
+class _Confusable(Struct):
     c: str
 
 

@@ -9,12 +9,12 @@ SushiSwap, and the others by the checksum of the address.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class KnownToken:
+
+class KnownToken(Struct, frozen=True):
     """Token identified by its address."""
 
     address: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.wallet.confusables import fold_confusables, has_mixed_alphabets, join_spaced_letters
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
@@ -78,8 +79,7 @@ _SEPARATORS = re.compile(r"[^\w+]|_")
 """All but letters, digits and the plus sign, which tells honest tokens apart: ETH+ is not ETH."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(Struct, frozen=True):
     """One reason for suspicion. `value` is the sanitized text that triggered it."""
 
     id: SuspicionId
@@ -87,8 +87,7 @@ class Suspicion:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SpamRule:
+class SpamRule(Struct, frozen=True):
     """A sign of spam that honest tokens rarely show. The callable returns the matching text, or None."""
 
     id: SuspicionId
@@ -273,8 +272,7 @@ def _is_dust(movement: Transfer, price: Price | None) -> bool:
     return usd < DUST_USD
 
 
-@dataclass(frozen=True, slots=True)
-class Lookalike:
+class Lookalike(Struct, frozen=True):
     """A counterparty that can be mistaken for another address of the history, or for the wallet."""
 
     other_address: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from centgate.crypto.wallet.wallets import (
     MIN_CONFIDENCE,
@@ -17,8 +18,7 @@ from centgate.crypto.wallet.wallets import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PriceQuote:
+class PriceQuote(Struct, frozen=True):
     """A price with its source's confidence."""
 
     usd: float
@@ -33,8 +33,7 @@ class PriceQuote:
         return self.source == "defillama" and (self.confidence is None or self.confidence < MIN_CONFIDENCE)
 
 
-@dataclass(frozen=True, slots=True)
-class ValuedHolding:
+class ValuedHolding(Struct, frozen=True):
     """A holding with its decimals, price and value; None where unknown."""
 
     holding: Holding
@@ -68,8 +67,7 @@ def value_coin(coin: NativeCoin, price: Price | None) -> tuple[PriceQuote, float
     return (quote, usd) if quote and usd is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class WalletTotal:
+class WalletTotal(Struct, frozen=True):
     """Value of a wallet's balances that can be told."""
 
     usd: float | None

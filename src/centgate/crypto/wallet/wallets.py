@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Context, Decimal
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.coercion import MAX_USD
 
@@ -21,8 +23,7 @@ MIN_CONFIDENCE = 0.9
 _EXACT = Context(prec=400)
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """Token as reported by a source. Symbol and name are the token's own: untrusted text."""
 
     address: str
@@ -50,8 +51,7 @@ class Token:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """Price of one unit of a token."""
 
     usd: float
@@ -71,8 +71,7 @@ class Price:
         return self.confidence is not None and self.confidence >= MIN_CONFIDENCE
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """Balance of a token in a wallet."""
 
     token: Token
@@ -80,8 +79,7 @@ class Holding:
     """In base units; balances of 0 are left out of lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class NativeCoin:
+class NativeCoin(Struct, frozen=True):
     """Balance of the native coin in a wallet."""
 
     amount: int | None
@@ -90,8 +88,7 @@ class NativeCoin:
     """Price of one unit according to the source itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Struct, frozen=True):
     """Transfer of a token or of the native coin."""
 
     transaction: str

@@ -14,11 +14,12 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from email.parser import HeaderParser
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import quote
+
+from msgspec import Struct, field
 
 from centgate.libdocs.archive.file_selection import document_kind, select_documents
 from centgate.libdocs.parse.documents import PackageDocument
@@ -65,8 +66,7 @@ class _SizeLimitReached(Exception):
     """A limit was reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveContents:
+class ArchiveContents(Struct, frozen=True):
     """Documents read from an archive."""
 
     documents: list[PackageDocument] = field(default_factory=list[PackageDocument])

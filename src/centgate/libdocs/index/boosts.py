@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from centgate.libdocs.index.usage import SOURCE_FILE
 from centgate.libdocs.parse.chunk import Chunk

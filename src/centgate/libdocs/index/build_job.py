@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from centgate.libdocs.archive.archives import ArchiveContents, BadArchive, read_archive
 from centgate.libdocs.index import search_index
@@ -19,8 +20,7 @@ INDEX_SECONDS = 25
 """Time limit for indexing the documents; the most important files come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadedArchive:
+class DownloadedArchive(Struct, frozen=True):
     """A downloaded archive, ready to be read."""
 
     archive: Archive
@@ -30,8 +30,7 @@ class DownloadedArchive:
     """Prefix of its paths; empty for the library itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildOutcome:
+class BuildOutcome(Struct, frozen=True):
     """Result of a build."""
 
     chunks: int

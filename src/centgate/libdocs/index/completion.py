@@ -11,7 +11,9 @@ import re
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.libdocs.index.code_context import find_context
 from centgate.libdocs.index.code_names import find_defined, mentions
@@ -62,8 +64,7 @@ def complete_chunks(
         yield row
 
 
-@dataclass(slots=True)
-class _Completion:
+class _Completion(Struct):
     """Completes the chunks of one answer; knows what the answer has already."""
 
     database: sqlite3.Connection

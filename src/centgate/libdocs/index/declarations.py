@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 from centgate.libdocs.index.code_names import find_called_classes, find_parameter_types, has_call
 from centgate.libdocs.index.rows import ChunkRow, find_chunks_of_names, find_matches, read_chunks
@@ -30,8 +31,7 @@ _GENERAL_PARTS = frozenset((
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
-class DeclarationPart:
+class DeclarationPart(Struct, frozen=True):
     """A chunk that explains a declaration."""
 
     row: ChunkRow

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
+
+from msgspec import Struct
 
 from centgate.errors import AnswerTooLong
 from centgate.fallback import open_task_group
@@ -44,8 +45,7 @@ async def download_archives(
             file.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredArchive:
+class _StoredArchive(Struct, frozen=True):
     """An archive in a file, of which nothing is in memory any more."""
 
     downloaded: DownloadedArchive

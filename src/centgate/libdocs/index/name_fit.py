@@ -6,7 +6,8 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.libdocs.index.query import QueryTerm
 from centgate.libdocs.index.rows import ChunkRow, find_chunks_of_names
@@ -38,8 +39,7 @@ class QuestionFit:
         return 2 * recall * precision / (recall + precision)
 
 
-@dataclass(frozen=True, slots=True)
-class NameFit:
+class NameFit(Struct, frozen=True):
     """Fit of a question with the names in the code of one chunk, from 0 to 1."""
 
     words: float

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from centgate.libdocs.index.tokenizer import (
     GENERAL_WORDS,
@@ -34,8 +35,7 @@ WORD_BOOST = 1.5
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(Struct, frozen=True):
     """One word of a question, in every form that counts as the word."""
 
     forms: tuple[str, ...]
@@ -44,8 +44,7 @@ class QueryTerm:
     """Parts of an identifier, for a library that does not have the whole identifier."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocsQuery:
+class DocsQuery(Struct, frozen=True):
     """A parsed question."""
 
     terms: tuple[QueryTerm, ...]

@@ -7,8 +7,9 @@ import re
 import sqlite3
 from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from centgate.libdocs.index.dedupe import are_alike
 from centgate.libdocs.index.name_fit import QuestionFit, measure_name_fits
@@ -73,8 +74,7 @@ _SCORES = f"select rowid, -{_BM25} from words where words match ? order by {_BM2
 _SCORES_OF = f"select rowid, -{_BM25} from words where words match ? and rowid in ({{}})"
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreWeights:
+class ScoreWeights(Struct, frozen=True):
     """Exponents and factors that combine what is known of a chunk to its score."""
 
     bm25: float
@@ -124,8 +124,7 @@ NAME_WEIGHTS = ScoreWeights(
 """Weights for questions with identifiers, whose definitions come first; no fitted question has one."""
 
 
-@dataclass(slots=True)
-class ScoredChunk:
+class ScoredChunk(Struct):
     """A chunk with its score."""
 
     row: ChunkRow

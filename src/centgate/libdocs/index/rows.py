@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
 from centgate.libdocs.parse.chunk import PART_OF_CODE
@@ -24,8 +25,7 @@ _OWN_NAMES = "select name from name where key in (?, ?) and piece = ?"
 _MATCHES = "select rowid from words where words match ? order by bm25(words, 6.0, 4.0, 5.0, 1.0) limit ?"
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
+class ChunkRow(Struct, frozen=True):
     """A chunk in the index."""
 
     id: int
@@ -55,8 +55,7 @@ class CodeBefore(NamedTuple):
     trail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A name and the chunk that defines it."""
 
     name: str

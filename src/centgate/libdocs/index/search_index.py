@@ -9,11 +9,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from centgate.files import replace_file
 from centgate.libdocs.index.boosts import README_RANK, apply_boosts, introduction_rank, is_about_project
@@ -97,8 +98,7 @@ _WELL_EXPLAINED = (
 _BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
+class IndexSummary(Struct, frozen=True):
     """Result of building an index."""
 
     chunks: int

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +19,7 @@ from urllib.parse import urljoin, urlsplit
 from uuid import uuid4
 
 import msgspec
+from msgspec import Struct
 
 from centgate.errors import UnreadReason
 from centgate.libdocs.archive.file_selection import document_kind
@@ -65,16 +65,14 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _PAGE_FILE = re.compile(r"\.(?:mdx?|markdown|txt)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class SitePage:
+class SitePage(Struct, frozen=True):
     """Text of one page, or of a whole site, not sanitised."""
 
     url: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SiteText:
+class SiteText(Struct, frozen=True):
     """Pages that were read of a library's site."""
 
     pages: Sequence[SitePage] = ()

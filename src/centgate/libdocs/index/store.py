@@ -8,9 +8,10 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
+
+from msgspec import Struct
 
 from centgate.libdocs.index.search_index import FORMAT
 from centgate.libdocs.registry.package_names import REGISTRIES, RegistryName
@@ -31,8 +32,7 @@ class TooManyBuilds(Exception):
     """Too many indexes are being built."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexKey:
+class IndexKey(Struct, frozen=True):
     """Key of an index. Name and version consist of letters, digits and `@ / ~ . _ + ! -`."""
 
     registry: RegistryName

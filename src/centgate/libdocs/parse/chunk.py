@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.code_check import (
     CHECKED_LANGUAGES,
@@ -30,8 +32,7 @@ MAX_CODE = 3600
 """Maximum characters of code in one chunk; longer code is cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """An explanation, code, or both, from one file."""
 
     title: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 DocumentKind: TypeAlias = Literal[
     "markdown", "rst", "python", "javascript", "typescript", "rust", "go", "text"
@@ -18,8 +19,7 @@ EXAMPLE_FOLDER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PackageDocument:
+class PackageDocument(Struct, frozen=True):
     """Text of one file, not sanitised: it is cleaned when it is split into chunks."""
 
     path: str

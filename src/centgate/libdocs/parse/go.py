@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples
@@ -29,8 +30,7 @@ _SHELL = re.compile(r"\$[ \t]|go (?:get|install|run|mod|test|build) ")
 _BODY_AFTER = re.compile(r"(?:interface|struct)[ \t]*$")
 
 
-@dataclass(slots=True)
-class _GoFile:
+class _GoFile(Struct):
     """A file, and the place in it."""
 
     document: PackageDocument

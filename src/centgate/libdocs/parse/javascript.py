@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from textwrap import indent
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.code_check import SCRIPT_LANGUAGES, comment_out, is_complete
@@ -72,8 +74,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _EXPORT_LINE = re.compile(r"^export\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+class _Symbol(Struct, frozen=True):
     name: str
     declaration: Declaration
     code: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_DEPTH = 4
 """Maximum nesting of namespaces that are searched."""
@@ -39,8 +40,7 @@ _INCOMPLETE = re.compile(
 _CONTINUATION = re.compile(r"\s*(?:[|&?:.=,)<>+]|(?:extends|implements)\b)")
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """A statement with the comment above it."""
 
     comment: str | None

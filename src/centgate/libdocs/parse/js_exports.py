@@ -6,11 +6,12 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, cast
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument, is_example
@@ -70,8 +71,7 @@ Symbol: TypeAlias = tuple[str, str]
 """A module and the name of its export."""
 
 
-@dataclass(slots=True)
-class _Module:
+class _Module(Struct):
     """Exports and imports of one file."""
 
     is_ambient: bool
@@ -84,8 +84,7 @@ class _Module:
     """What is used or exported without a name here."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackageExports:
+class PackageExports(Struct, frozen=True):
     """What the entry points of a package reach."""
 
     modules: frozenset[str]

@@ -6,7 +6,8 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.docstrings import add_signature, split_examples

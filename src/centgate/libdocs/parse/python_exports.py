@@ -6,7 +6,9 @@ import ast
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument, is_example, is_test
@@ -25,8 +27,7 @@ _IMPORT = re.compile(
 _QUOTED = re.compile(r"[\"'](\w+)[\"']")
 
 
-@dataclass(slots=True)
-class PackageImports:
+class PackageImports(Struct):
     """Imports between the modules of one package."""
 
     by_name: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.libdocs.parse.chunk import Chunk, finalize_chunks, link_to_lines, name_variants
 from centgate.libdocs.parse.documents import PackageDocument
@@ -26,8 +28,7 @@ _ROOT_README = re.compile(r"(?:@[^/]+/)?readme(?:\.[^/]*)?$", re.IGNORECASE)
 _NAME = re.compile(r"[`<]?(@?[A-Za-z_$][\w$]*(?:[.#][\w$]+)*)(?:\([^()]*\))?[`>]?")
 
 
-@dataclass(slots=True)
-class PageBlock:
+class PageBlock(Struct):
     """Prose, or a block of code."""
 
     text: str
@@ -48,8 +49,7 @@ class Excerpt(NamedTuple):
     text: str | None
 
 
-@dataclass(slots=True)
-class PageSection:
+class PageSection(Struct):
     """The content below one heading, up to the next heading of any level."""
 
     trail: tuple[str, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from cachetools import TTLCache
+from msgspec.structs import replace
 
 from centgate.errors import AnswerTooLong, NoData, ProviderError, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group

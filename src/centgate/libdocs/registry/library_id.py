@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.libdocs.registry.aliases import REPOSITORIES
 from centgate.libdocs.registry.package_candidates import find_repository_candidates
@@ -18,8 +19,7 @@ _GO_VERSION = re.compile(r"v?[0-9]+\.[^~]*|latest")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryReference:
+class LibraryReference(Struct, frozen=True):
     """The meaning of a library ID: one package, or a repository whose package must be found."""
 
     packages: tuple[PackageCandidate, ...]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.errors import AnswerTooLong
@@ -53,7 +54,7 @@ _GITHUB_SHORTHAND = re.compile(r"(?:github:)?([\w.-]+/[\w.-]+)", re.ASCII)
 _EXACT_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?")
 
 
-class _Versions(msgspec.Struct):
+class _Versions(Struct):
     """A package with all its versions, which are not decoded."""
 
     versions: dict[str, msgspec.Raw] = {}

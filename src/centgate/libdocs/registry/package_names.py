@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 RegistryName: TypeAlias = Literal["pypi", "npm", "crates", "go"]
 REGISTRIES: tuple[RegistryName, ...] = ("pypi", "npm", "crates", "go")
@@ -15,8 +16,7 @@ _CRATE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PYPI_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class PackageCandidate:
+class PackageCandidate(Struct, frozen=True):
     """A package that a name may mean. Its similarity is 1 for the package's own name and for an alias."""
 
     registry: RegistryName

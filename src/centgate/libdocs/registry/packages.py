@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from centgate.libdocs.registry.package_names import RegistryName, package_id
 
@@ -23,8 +24,7 @@ ABANDONED_YEARS = 6.0
 """Years without a release after which a library counts as abandoned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
+class Archive(Struct, frozen=True):
     """A file of a release, as described by its registry."""
 
     kind: ArchiveKind
@@ -39,8 +39,7 @@ class Archive:
     """URL prefix to which a path inside the archive is appended to get a page that shows the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Struct, frozen=True):
     """One release of a package. None means that the registry does not say."""
 
     registry: RegistryName

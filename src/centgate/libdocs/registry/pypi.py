@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 
 from centgate.coercion import as_count, as_list, as_text, get_path
 from centgate.libdocs.registry.package_names import RegistryName
@@ -43,7 +44,7 @@ _SITE_LABELS = ("documentation", "docs", "homepage", "home")
 """Labels of the link to a documentation site, most likely first."""
 
 
-class _Project(msgspec.Struct):
+class _Project(Struct):
     """A project. Its releases can list tens of thousands of files, so they are not decoded."""
 
     info: msgspec.Raw

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _SPECIFIER = re.compile(
     r"(?P<name>(?:/npm/)?@?[^\s@<>=!^;,\[\]]+)"
@@ -21,8 +22,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 _TAGS_OF_NEWEST = frozenset({"@latest", "@stable", "@*"})
 
 
-@dataclass(frozen=True, slots=True)
-class LibrarySpecifier:
+class LibrarySpecifier(Struct, frozen=True):
     """A library's name as a buyer wrote it, and the version beside it."""
 
     name: str

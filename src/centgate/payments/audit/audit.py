@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.payments.audit import audit_queries
 from centgate.payments.audit.audit_queries import AuditPosition, Recipient
@@ -48,8 +50,7 @@ BLOCK_TIME_ALLOWANCE = 5
 """Seconds that a block may seem older than a payment in it, if no block number was known at its claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRange:
+class BlockRange(Struct, frozen=True):
     """Blocks to audit, and the submission times of the payments to look up on the chain."""
 
     first: int
@@ -63,8 +64,7 @@ class BlockRange:
     complete_time: float
 
 
-@dataclass(frozen=True, slots=True)
-class AuditFinding:
+class AuditFinding(Struct, frozen=True):
     """A difference between journal and chain."""
 
     kind: FindingKind
@@ -80,8 +80,7 @@ class AuditFinding:
     presented_at: float | None
 
 
-@dataclass(slots=True)
-class AuditResult:
+class AuditResult(Struct):
     """Result of the audit of one recipient, up to its current position."""
 
     recipient: Recipient

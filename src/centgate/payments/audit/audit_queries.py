@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 from sqlalchemy import BigInteger, Float, String, bindparam, func, null, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
@@ -24,8 +24,7 @@ from centgate.payments.journal.queries import key_of
 from centgate.payments.payment_key import PaymentKey
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Recipient:
+class Recipient(Struct, frozen=True, order=True):
     """Recipient of payments in a token of a network (CAIP-2); addresses are in lower case."""
 
     network: str
@@ -33,8 +32,7 @@ class Recipient:
     pay_to: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuditPosition:
+class AuditPosition(Struct, frozen=True):
     """Position of the audit for one recipient, and the findings of the last daily audit."""
 
     recipient: Recipient
@@ -47,8 +45,7 @@ class AuditPosition:
     """Number of its findings by kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastAudit:
+class LastAudit(Struct, frozen=True):
     """The last daily audit over all recipients."""
 
     completed_at: float

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.environment import PREFIX
 from centgate.payments.audit import audit_queries
@@ -27,8 +29,7 @@ from centgate.payments.time_format import format_iso
 from centgate.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class RefundProblem:
+class RefundProblem(Struct, frozen=True):
     """A reason why a refund was not recorded."""
 
     message: str
@@ -50,8 +51,7 @@ def describe_recorded_refund(transaction: str, *, unchecked: bool) -> str:
     return f"recorded in {transaction}{' (unchecked)' if unchecked else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class RefundRecorder:
+class RefundRecorder(Struct, frozen=True):
     """Records refunds that the chain shows; `view` has the current time."""
 
     settings: Settings

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.payments.database.sql import ResultRow, UnitOfWork
 from centgate.payments.database.store import Store
@@ -15,8 +16,7 @@ from centgate.payments.payment_key import PaymentKey
 from centgate.payments.worker_id import Worker, create_worker
 
 
-@dataclass(frozen=True, slots=True)
-class Refund:
+class Refund(Struct, frozen=True):
     """A transaction that refunded a payment."""
 
     transaction: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from cachetools import TTLCache
+from msgspec import Struct
 
 from centgate.payments.audit.audit_queries import Recipient
 from centgate.payments.chain.chain_client import ChainClient
@@ -28,8 +28,7 @@ CACHE_TTL = 26 * 3600
 CACHE_SIZE = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class FoundTransfer:
+class FoundTransfer(Struct, frozen=True):
     """A transfer by authorization to the seller's address."""
 
     key: PaymentKey

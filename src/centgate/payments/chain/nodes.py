@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from yarl import URL
 
 from centgate.settings import Settings
@@ -55,8 +55,7 @@ PUBLIC_QUORUM = 2
 """Number of public nodes that must give the same answer. An operator's own node is trusted alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSet:
+class NodeSet(Struct, frozen=True):
     """The nodes of one network, and how many of them must agree."""
 
     network: str

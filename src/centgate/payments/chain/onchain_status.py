@@ -10,8 +10,9 @@ may still move in a newer block, so it needs a block that the network calls `saf
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from centgate.payments.chain.payment_node import SPAN, ChainUnreachable, PaymentNode, parse_quantity
 from centgate.payments.chain.transfer_events import (
@@ -29,8 +30,7 @@ CLOCK_ALLOWANCE = 600
 """Allowed clock error in seconds, used if no block number was known when a payment was claimed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentQuery:
+class PaymentQuery(Struct, frozen=True):
     """A payment to look up on the chain, and since when it counts."""
 
     key: PaymentKey
@@ -44,8 +44,7 @@ class PaymentQuery:
     """Newest block number known at the first submission: the transfer must be in a later block."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnchainPayment:
+class OnchainPayment(Struct, frozen=True):
     """The payment reached `pay_to` in `transaction`, after the claim."""
 
     transaction: str

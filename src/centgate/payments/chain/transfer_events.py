@@ -7,9 +7,10 @@ reference implementation and Circle's tokens emit the two events one after the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, cast
+
+from msgspec import Struct
 
 from centgate.payments.chain.payment_node import SPAN, ChainUnreachable, PaymentNode, parse_quantity
 from centgate.payments.payment_key import PaymentKey
@@ -22,8 +23,7 @@ MAX_SPANS = 60
 """Maximum number of spans to search, from the claim on."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizedTransfer:
+class AuthorizedTransfer(Struct, frozen=True):
     """A token transfer by authorization (EIP-3009); addresses are in lower case."""
 
     payer: str

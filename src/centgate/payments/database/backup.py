@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 PAGES_PER_STEP = 2000
 """Pages copied at once, about 8 MB; a copy is one snapshot, however many steps it takes."""
@@ -16,8 +17,7 @@ class BackupFailed(Exception):
     """There is no journal, the target exists, or the copy is damaged; the message is a clause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """Result of a backup."""
 
     file: Path

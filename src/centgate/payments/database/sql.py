@@ -7,11 +7,10 @@ work on a statement.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
-import msgspec
+from msgspec import Struct
 from sqlalchemy import Float, FromClause, Table, Update, bindparam, literal_column, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import insert
@@ -82,7 +81,7 @@ class CompiledStatement:
         return cast(SQLCompiler, self._for_postgresql.compile(dialect=postgresql()))
 
 
-class BoundStatement(msgspec.Struct, frozen=True):
+class BoundStatement(Struct, frozen=True):
     """A statement with its parameters."""
 
     statement: CompiledStatement
@@ -108,8 +107,7 @@ def compile_statement(clause: ClauseElement) -> CompiledStatement:
     return CompiledStatement([clause], clause)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedRow:
+class LinkedRow(Struct, frozen=True):
     """A row to insert whose `payment` is the `id` of a payment; parameters have the names of the columns."""
 
     into: Table

@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -64,8 +64,7 @@ MAX_LOG_PAGES = 8000
 """Size of the log in pages at which a commit does a checkpoint itself, so that the log stays bounded."""
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     unit: UnitFactory[Any]
     done: asyncio.Future[Any]
     result: Any = None

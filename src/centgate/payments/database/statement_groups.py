@@ -11,10 +11,10 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import structlog
+from msgspec import Struct, field
 
 from centgate.instrumentation import Meter
 from centgate.payments.database.sql import BoundStatement, CompiledStatement, ResultRow
@@ -37,14 +37,12 @@ class Connect(Protocol):
     def __call__(self, *, max_wait: float) -> AbstractAsyncContextManager[Any]: ...
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     bound: BoundStatement
     rows: asyncio.Future[list[ResultRow]]
 
 
-@dataclass(slots=True)
-class _Queue:
+class _Queue(Struct):
     """The statements of one text that wait for the next group."""
 
     waiting: deque[_Waiting] = field(default_factory=deque[_Waiting])

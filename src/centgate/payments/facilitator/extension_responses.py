@@ -8,11 +8,11 @@ It has no effect on the payment: anything unreadable counts as absent, and buyer
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import structlog
+from msgspec import Struct
 
 from centgate.coercion import get_path
 from centgate.instrumentation import NULL_METER, ListingStatus, Meter
@@ -30,8 +30,7 @@ _STATUSES: dict[str, ListingStatus] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryResponse:
+class DirectoryResponse(Struct, frozen=True):
     """The directory's response to one payment; the texts are the facilitator's own, and untrusted."""
 
     status: ListingStatus

@@ -10,11 +10,10 @@ payment.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-import msgspec
 import orjson
+from msgspec import Struct
 
 from centgate.errors import PaymentNote, PaymentRequired
 from centgate.payments.authorization import Payment
@@ -57,14 +56,13 @@ _NO_TRANSACTION = re.compile(r"\s*(0[xX])?0*\s*")
 """What facilitators write for no transaction: nothing, or zeros."""
 
 
-class SettlementConfirmed(msgspec.Struct, frozen=True):
+class SettlementConfirmed(Struct, frozen=True):
     """The money moved; `receipt` is x402's SettleResponse for `PAYMENT-RESPONSE`."""
 
     receipt: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementRefused:
+class SettlementRefused(Struct, frozen=True):
     """The payment does not pay us: refused, reverted, expired, or its nonce was used otherwise."""
 
     reason: str
@@ -83,8 +81,7 @@ any other status of a rejected request.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementNotSent:
+class SettlementNotSent(Struct, frozen=True):
     """The facilitator did not take the submission; with status 429 a proxy may have passed it on."""
 
     kind: Literal["timeout", "error"]
@@ -106,8 +103,7 @@ class SettlementNotSent:
         return self.cause == "rate_limit"
 
 
-@dataclass(frozen=True, slots=True)
-class SettlementUnknown:
+class SettlementUnknown(Struct, frozen=True):
     """The money may or may not have moved."""
 
     kind: Literal["timeout", "error"]
@@ -181,7 +177,7 @@ def build_auth_headers(account: FacilitatorAccount, url: str, *, method: str = "
     return {}
 
 
-class _SettleResponse(msgspec.Struct, frozen=True):
+class _SettleResponse(Struct, frozen=True):
     """The relevant fields of a SettleResponse, or of a VerifyResponse that refuses."""
 
     success: bool

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import cast
 
-import msgspec
 from aiohappyeyeballs import start_connection  # pyright: ignore[reportUnknownVariableType]
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
 from yarl import URL
 
 from centgate import __version__
@@ -50,7 +50,7 @@ class NotConnected(OSError):
         self.timed_out = timed_out
 
 
-class FacilitatorResponse(msgspec.Struct, frozen=True):
+class FacilitatorResponse(Struct, frozen=True):
     """Status, body and `EXTENSION-RESPONSES` header of a response."""
 
     status: int

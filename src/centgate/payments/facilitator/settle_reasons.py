@@ -13,15 +13,15 @@ failed simulation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from msgspec import Struct
 
 ReasonCertainty = Literal["payload", "chain_state", "in_doubt"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonSource:
+class ReasonSource(Struct, frozen=True):
     """A source of reasons: a library at a version, and its files."""
 
     name: str
@@ -29,8 +29,7 @@ class ReasonSource:
     files: str
 
 
-@dataclass(frozen=True, slots=True)
-class SettleReason:
+class SettleReason(Struct, frozen=True):
     """Certainty and meaning of one reason, and the sources that name it."""
 
     certainty: ReasonCertainty

@@ -5,10 +5,12 @@ A retried unit recognises what it wrote before the database failed: each claim h
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 from math import ceil
 from typing import Any
+
+from msgspec.structs import replace
 
 from centgate.errors import (
     UNCHARGED_RESEND,
@@ -209,7 +211,7 @@ def _require_presentable(attempt: ClaimAttempt, row: ResultRow, *, is_same: bool
         raise _maybe_sent_error(row, attempt.now)
     if payment.rejection and is_same:
         advised = payment.rejection.payment.retry if payment.rejection.payment else "new_payment"
-        payment.rejection.payment = replace(_build_note(row), retry=advised)
+        payment.rejection.payment = dataclasses.replace(_build_note(row), retry=advised)
     raise_if_rejected(payment)
     if is_same and row["refunded"]:  # refused here, received and refunded
         raise _expired_redemption_error(payment, row)
@@ -405,7 +407,7 @@ def build_note(state: RowState, transaction: str | None, *, is_used: bool = Fals
     which the 402 for it asks for.
     """
     if is_used:
-        return replace(build_note(state, transaction), retry="new_payment")
+        return dataclasses.replace(build_note(state, transaction), retry="new_payment")
     match state:
         case "settling":
             return PaymentNote("in_flight", charged=False, retry="same_payment", transaction=transaction)
@@ -447,7 +449,7 @@ def _test_network_error(payment: Payment, row: ResultRow) -> CentgateError:
         return _idempotency_conflict(
             "the idempotency key belongs to a payment on another network; use another key"
         )
-    payment.rejection.payment = replace(_build_note(row), retry="new_payment")
+    payment.rejection.payment = dataclasses.replace(_build_note(row), retry="new_payment")
     return payment.rejection
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from operator import itemgetter
+
+from msgspec import Struct
 
 from centgate.payments.database.sql import ResultRow
 from centgate.payments.database.tables import OpenCause
@@ -22,8 +23,7 @@ OPEN_CAUSES: Mapping[OpenCause, str] = {
 """Why an open payment was still open at the last attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
+class ViewSettings(Struct, frozen=True):
     """Current settings and time that decide how payments are displayed."""
 
     now: float

@@ -6,10 +6,10 @@ Nothing relies on two of them being executed together: each update names the sta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
+from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     Float,
@@ -62,8 +62,7 @@ MAX_RETRY = 1000
 """Seconds until the next attempt, at most: a later one was set before the database's clock was set back."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedPayments:
+class CheckedPayments(Struct, frozen=True):
     """Numbers of payments that were still open after the last attempt to reconcile them."""
 
     by_cause: Mapping[OpenCause, int]

@@ -9,12 +9,13 @@ import asyncio
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import nextafter
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Column, Float, Integer, and_, bindparam, func, not_, or_, select, tuple_
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
@@ -78,8 +79,7 @@ class LimitedReader:
             return await self._reader.read(unit)
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentRecord:
+class PaymentRecord(Struct, frozen=True):
     """A payment without its signature, which could move money. Times are seconds since 1970."""
 
     key: PaymentKey
@@ -139,8 +139,7 @@ class PaymentRecord:
         return "refundable" if self.updated_at < redeem_cutoff else "redeemable"
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentFilter:
+class PaymentFilter(Struct, frozen=True):
     """Filter for payments; all given conditions must match."""
 
     state: str | None = None

@@ -6,9 +6,10 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
+
+from msgspec import Struct
 
 from centgate.payments.database.migrations import require_current_revision
 from centgate.payments.database.sql import UnitOfWork
@@ -23,8 +24,7 @@ DATABASE_TIMEOUT = 10
 """Timeout of the database in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOnlyJournal:
+class ReadOnlyJournal(Struct, frozen=True):
     """A journal opened for reading."""
 
     reader: JournalReader

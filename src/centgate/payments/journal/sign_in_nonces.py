@@ -9,10 +9,10 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
+from msgspec import Struct
 from sqlalchemy import Float, LargeBinary, String, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import literal_column
@@ -32,8 +32,7 @@ PRUNE_GRACE = 86_400
 """Seconds after its expiry in which a used nonce is kept, in case the database's clock is set back."""
 
 
-@dataclass(frozen=True, slots=True)
-class IssuedFor:
+class IssuedFor(Struct, frozen=True):
     """Request that a nonce was issued for; the times are texts, exactly as they are signed."""
 
     uri: str

@@ -6,11 +6,11 @@ event is written or sent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
 import orjson
+from msgspec import Struct
 
 from centgate.payments.journal.descriptions import format_dollars
 from centgate.payments.payment_key import PaymentKey
@@ -25,8 +25,7 @@ EventType = Literal["payment.delivered", "payment.refunded", "payment.stuck"]
 EventState = Literal["delivered", "refunded", "settling"]
 
 
-@dataclass(frozen=True, slots=True)
-class EventPayment:
+class EventPayment(Struct, frozen=True):
     """Payment of an event, as receivers see it: nothing secret, and no part of the answer."""
 
     key: PaymentKey
@@ -48,8 +47,7 @@ class EventPayment:
     """True if the chain showed that refund, False if its operator recorded it without this check."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookEvent:
+class WebhookEvent(Struct, frozen=True):
     """An event as it is stored in the outbox."""
 
     event: str
@@ -71,8 +69,7 @@ class WebhookEvent:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class EventBuilder:
+class EventBuilder(Struct, frozen=True):
     """Builds the events of a deployment."""
 
     server: str

@@ -6,9 +6,9 @@ an attempt `next_at` is moved ahead: that is its lease, after which another proc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
     Float,
@@ -61,8 +61,7 @@ OutboxState = Literal["pending", "sent", "failed"]
 OUTBOX_STATES: tuple[OutboxState, ...] = get_args(OutboxState)
 
 
-@dataclass(frozen=True, slots=True)
-class DueEvent:
+class DueEvent(Struct, frozen=True):
     """An event to be sent now, by the process that claimed it."""
 
     id: int
@@ -74,8 +73,7 @@ class DueEvent:
     """Number of attempts, with this one."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxEntry:
+class OutboxEntry(Struct, frozen=True):
     """An event in the outbox, for operators. Times are seconds since 1970."""
 
     id: int
@@ -91,8 +89,7 @@ class OutboxEntry:
     sent_at: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiverState:
+class ReceiverState(Struct, frozen=True):
     """State of a receiver's deliveries. Times are seconds since 1970."""
 
     succeeded_at: float | None = None
@@ -102,8 +99,7 @@ class ReceiverState:
     """Time at which it answered 410, None while webhooks are sent to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutboxSummary:
+class OutboxSummary(Struct, frozen=True):
     """Numbers of events that were not sent."""
 
     pending: int = 0

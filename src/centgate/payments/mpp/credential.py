@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 import orjson
+from msgspec import Struct
 
 from centgate.errors import PaymentRequired
 from centgate.payments.authorization import (
@@ -40,7 +41,7 @@ INVALID_CHALLENGE = "invalid_challenge"
 _FORMAT_ERROR = "Authorization: Payment is not the base64url of an MPP credential (method evm, intent charge)"
 
 
-class _ChallengeEcho(msgspec.Struct, frozen=True):
+class _ChallengeEcho(Struct, frozen=True):
     """A challenge as its credential repeats it."""
 
     id: str
@@ -60,13 +61,13 @@ class _AuthorizationPayload(TransferAuthorization, frozen=True, kw_only=True):
     signature: Signature
 
 
-class _Credential(msgspec.Struct, frozen=True):
+class _Credential(Struct, frozen=True):
     challenge: _ChallengeEcho
     payload: _AuthorizationPayload
     source: str | None = None
 
 
-class _MethodDetails(msgspec.Struct, frozen=True, rename="camel"):
+class _MethodDetails(Struct, frozen=True, rename="camel"):
     chain_id: int
 
     def __post_init__(self) -> None:
@@ -74,7 +75,7 @@ class _MethodDetails(msgspec.Struct, frozen=True, rename="camel"):
             raise ValueError("not the id of a chain")
 
 
-class _ChargeRequest(msgspec.Struct, frozen=True, rename="camel"):
+class _ChargeRequest(Struct, frozen=True, rename="camel"):
     amount: Uint256
     currency: Address
     recipient: Address
@@ -84,7 +85,7 @@ class _ChargeRequest(msgspec.Struct, frozen=True, rename="camel"):
         require_256_bits(self.amount)
 
 
-class _Opaque(msgspec.Struct, frozen=True):
+class _Opaque(Struct, frozen=True):
     resource: str
 
 

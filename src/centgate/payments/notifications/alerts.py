@@ -8,11 +8,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import aiohttp
 import structlog
+from msgspec import Struct
 
 from centgate.instrumentation import FacilitatorRank
 from centgate.payments.audit.audit import describe_counts
@@ -55,8 +55,7 @@ AlertKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _WindowAlert:
+class _WindowAlert(Struct, frozen=True):
     """An alert about the latest settlements, which each server finds by itself."""
 
     kind: AlertKind
@@ -86,8 +85,7 @@ _FALLBACK_IN_USE = _WindowAlert(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AlertCondition:
+class AlertCondition(Struct, frozen=True):
     """Current condition of one alert kind."""
 
     trouble: bool
@@ -96,8 +94,7 @@ class AlertCondition:
     oldest_seconds: int | None = None
 
 
-@dataclass(slots=True)
-class _AlertState:
+class _AlertState(Struct):
     """Delivery state of one alert kind."""
 
     times: int = 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.payments.chain.payment_node import open_node_session
 from centgate.payments.database.sql import UnitOfWork
@@ -17,8 +19,7 @@ from centgate.payments.notifications.webhook_receiver import Receiver, SendResul
 from centgate.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookStatus:
+class WebhookStatus(Struct, frozen=True):
     """State of the receiver, and numbers of the events that it has not accepted."""
 
     receiver: ReceiverState

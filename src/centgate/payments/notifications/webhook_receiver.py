@@ -7,12 +7,12 @@ they could lead elsewhere, and the body of an answer is not read.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
 
 import aiohttp
+from msgspec import Struct
 
 from centgate.payments.facilitator.facilitator_http import AGENT
 from centgate.settings import Settings
@@ -27,8 +27,7 @@ GONE = 410
 """Status by which a receiver says that it wants no more webhooks."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendResult:
+class SendResult(Struct, frozen=True):
     """Result of one attempt to send an event."""
 
     outcome: Literal["accepted", "failed", "gone"]
@@ -38,8 +37,7 @@ class SendResult:
     """Seconds that the receiver asks to wait, 0 if it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(Struct, frozen=True):
     """The operator's receiver: its URL, and the secrets that sign what is sent there."""
 
     url: str

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import aiohttp
 import structlog
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.database.store import Store
@@ -50,8 +51,7 @@ TROUBLE_SECONDS = 3600.0
 """Seconds without an accepted event after which an alert is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookTrouble:
+class WebhookTrouble(Struct, frozen=True):
     """A receiver that was disabled, or that has accepted nothing for long."""
 
     is_disabled: bool

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from sqlalchemy import BigInteger, Integer, String, bindparam, insert, literal_column, select
 
 from centgate.payments.database.sql import (
@@ -24,8 +24,7 @@ MAX_TEXT = 500
 """Maximum characters of a stored subject or result."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleAction:
+class ConsoleAction(Struct, frozen=True):
     """One action of an operator."""
 
     id: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import fields
 from sqlalchemy import Float, Integer, Numeric, and_, bindparam, cast, func, or_, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement, literal_column
@@ -20,8 +21,7 @@ LATE_SECONDS = 60
 """Seconds after the settlement from which a delivery counts as late: redeemed by a later request."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentTotals:
+class PaymentTotals(Struct, frozen=True):
     """Numbers of payments, and the settled amount.
 
     `payments` is `settling` + `refused` + `unused` + `settled`; `settled` is `delivered` + `redeemable` +
@@ -51,8 +51,7 @@ class PaymentTotals:
 TOTAL_NAMES = tuple(field.name for field in fields(PaymentTotals))
 
 
-@dataclass(frozen=True, slots=True)
-class DailyTotals:
+class DailyTotals(Struct, frozen=True):
     """Figures of one token on one network, of one day or of all days."""
 
     day: int | None

@@ -7,10 +7,10 @@ are pruned after a while, and missing then.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Float, bindparam, select
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -33,8 +33,7 @@ from centgate.payments.time_format import format_iso
 _TOKEN = (payments.c.network, payments.c.asset)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTotals:
+class GroupTotals(Struct, frozen=True):
     """Figures of one payer, service, day or network, in one token: amounts of two tokens are never added."""
 
     name: str

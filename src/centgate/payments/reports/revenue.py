@@ -6,8 +6,7 @@ payments without an answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from sqlalchemy import Float, Numeric, String, and_, bindparam, case, cast, func, or_, select
 from sqlalchemy.sql.elements import literal_column
 
@@ -17,8 +16,7 @@ from centgate.payments.journal.read_model import STATE_CONDITIONS
 from centgate.payments.reports.daily_totals import CHARGED_AMOUNT, PAYMENTS_WITH_REFUNDS, presented_day
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceDay:
+class ServiceDay(Struct, frozen=True):
     """Figures of one service on one day (UTC) and network."""
 
     day: int
@@ -35,8 +33,7 @@ class ServiceDay:
     """Part of it that was paid back later, in base units."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinalMoney:
+class UnfinalMoney(Struct, frozen=True):
     """Payments of one kind whose money is not final, on one network."""
 
     kind: str

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
+from msgspec import Struct, field
 from sqlalchemy import BigInteger, Float, Integer, String, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 
@@ -36,8 +36,7 @@ _COUNTS = ("answered", "failed", "refused", "outage_seconds")
 _TIMES = ("answered_at", "failed_at", "refused_at", "outage_at")
 
 
-@dataclass(frozen=True, slots=True)
-class HealthKey:
+class HealthKey(Struct, frozen=True):
     """A service and a period of time."""
 
     service: str
@@ -47,8 +46,7 @@ class HealthKey:
     """Seconds since 1970."""
 
 
-@dataclass(slots=True)
-class HealthCounts:
+class HealthCounts(Struct):
     """Outcomes of the calls of one service in one period; times are in seconds since 1970."""
 
     answered: int = 0

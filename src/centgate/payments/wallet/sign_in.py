@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from binascii import a2b_base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypedDict
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from centgate.errors import ProviderError, SignInRequired
@@ -86,8 +86,7 @@ class SignInExtension(TypedDict):
     schema: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn:
+class SignedIn(Struct, frozen=True):
     """A wallet that has signed in."""
 
     address: str

@@ -9,9 +9,9 @@ and these are refused.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import Column, Float, Integer, String, and_, bindparam, func, or_, tuple_
 from sqlalchemy.sql.elements import literal_column
 
@@ -31,8 +31,7 @@ PagePlace = tuple[float, str, str, str]
 """Place of a payment in the order of a wallet's payments: time of submission, network, asset, nonce."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPayment:
+class OwnPayment(Struct, frozen=True):
     """A payment of the wallet that has signed in."""
 
     record: PaymentRecord
@@ -49,8 +48,7 @@ class OwnPayment:
         return self.record.created_at, key.network, key.asset, key.nonce
 
 
-@dataclass(frozen=True, slots=True)
-class OwnAnswer:
+class OwnAnswer(Struct, frozen=True):
     """A stored answer, byte for byte."""
 
     status: int

@@ -9,6 +9,8 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from msgspec import Struct
+
 from centgate import jsonrpc
 from centgate.errors import AnswerTooLong, ProviderError, ProviderFailure, ProviderRateLimited
 from centgate.fallback import open_task_group
@@ -45,8 +47,7 @@ RawLog = dict[str, Any]
 """An event log as returned by a node."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallFailure:
+class CallFailure(Struct, frozen=True):
     """Call that fails on every node: it reverts, runs out of gas, or returns too much data."""
 
     code: int
@@ -55,8 +56,7 @@ class CallFailure:
     """Revert data in hexadecimal digits, from a node that gives it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallFeatures:
+class CallFeatures(Struct, frozen=True):
     """Features of a node's eth_call beyond the standard."""
 
     create_calls: bool = False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.trusted_contracts import trusted_contracts
@@ -20,8 +21,7 @@ MAX_RESULT_BYTES = 64 << 10
 _BundleResult = list[bytes | None] | Literal["no contract", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class ContractCall:
+class ContractCall(Struct, frozen=True):
     """Read call to a contract: address and call data."""
 
     to: str

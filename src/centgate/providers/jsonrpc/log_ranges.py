@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.coercion import get_path
 from centgate.crypto.event_logs import EventLog, EventLogs, TopicFilter, has_topics, parse_event_log
@@ -17,8 +18,7 @@ LOGS_TIME_SHARE = 0.8
 """Share of the deadline after which no more logs are requested; those read so far are returned."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogFilter:
+class LogFilter(Struct, frozen=True):
     """Filter of a chain's event logs; without `address` those of all contracts match."""
 
     chain_id: int
@@ -30,8 +30,7 @@ class LogFilter:
         return has_topics(log, self.topics) and self.address in (None, log.address)
 
 
-@dataclass(frozen=True, slots=True)
-class _LogRange:
+class _LogRange(Struct, frozen=True):
     """Event logs of the blocks from `start` on; `unread` of them could not be parsed."""
 
     entries: Sequence[EventLog]

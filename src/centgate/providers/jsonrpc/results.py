@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from centgate.coercion import from_unix_seconds
 from centgate.crypto.event_logs import parse_hex_number
 
 
-@dataclass(frozen=True, slots=True)
-class BlockHeader:
+class BlockHeader(Struct, frozen=True):
     number: int
     timestamp: int
     """Seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnchainAccount:
+class OnchainAccount(Struct, frozen=True):
     """State of an account: code, number of transactions sent, and 32 bytes of storage slot 0."""
 
     code: bytes

@@ -8,8 +8,9 @@ import secrets
 import ssl
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from centgate.web.browser.proxy_request import (
     ConnectionClosed,
@@ -47,8 +48,7 @@ _HOP_BY_HOP_RESPONSE = re.compile(rb"(connection|keep-alive|proxy-[^:]*|upgrade)
 _TLS_HANDSHAKE = b"\x16\x03"
 
 
-@dataclass
-class ProxyGrant:
+class ProxyGrant(Struct):
     """Access of one page to the proxy while it is open, with its remaining limits and its failures."""
 
     username: str

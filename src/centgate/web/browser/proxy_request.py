@@ -6,7 +6,8 @@ import re
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.web.fetch.url import Target, parse_target
 
@@ -26,8 +27,7 @@ class ConnectionClosed(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyRequest:
+class ProxyRequest(Struct, frozen=True):
     """Request of a browser; a tunnel's target has the scheme `http`, so that the proxy adds no TLS."""
 
     method: str

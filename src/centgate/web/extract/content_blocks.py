@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.web.extract.dom import Element, extract_all_text, find_container, remove_element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
@@ -49,8 +50,7 @@ def split_letters(letters: str) -> list[str]:
     return [letters[at : at + PART_LENGTH] for at in range(0, len(letters) - PART_LENGTH, PART_LENGTH)]
 
 
-@dataclass(slots=True)
-class _ContentBlock:
+class _ContentBlock(Struct):
     """Block of a page: a paragraph, a heading, an image, a whole list or table."""
 
     element: Element

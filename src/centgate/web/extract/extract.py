@@ -6,8 +6,10 @@ are used, so that the server process does not load them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from centgate.sanitize import clean_line, quote_line, strip_invisible
 from centgate.web.extract.charset import decode_text
@@ -49,8 +51,7 @@ _UNLOADED_WARNING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedPage:
+class ExtractedPage(Struct, frozen=True):
     """Content of a document."""
 
     kind: DocumentKind

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.web.extract.boilerplate import (
     drop_certain_banners,
@@ -53,8 +54,7 @@ _HIDDEN_TEXT_WARNING = "the page hides its text; the hidden text is returned"
 _SCRIPT_TEXT_WARNING = "the page hides its text until its scripts have run; the hidden text is returned"
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlPage:
+class HtmlPage(Struct, frozen=True):
     """A parsed page without its hidden elements. Readings modify its tree."""
 
     text: str
@@ -69,8 +69,7 @@ class HtmlPage:
         return find_body(self.root)
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """Markdown of a page in one of the ways to read it, with the warnings about that way."""
 
     markdown: str

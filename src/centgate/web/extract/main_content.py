@@ -8,10 +8,11 @@ elements to keep.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from lxml import etree
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.web.extract.boilerplate import (
     drop_boilerplate,
@@ -64,8 +65,7 @@ _MAX_PART_LINKS = 0.7
 """Share of links of a part from which on its unlinked text is beside them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MainContent:
+class MainContent(Struct, frozen=True):
     """Main content of a page, and how much of the page's text it holds."""
 
     element: Element

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, cast
 
 import orjson
+from msgspec import Struct
 
 from centgate.coercion import as_list, get_path
 from centgate.sanitize import clean_line
@@ -70,8 +70,7 @@ _OTHER_DAY = re.compile(r"\d{8}|\d{4}-?W\d\d(?:-?\d)?")
 _ZONE = re.compile(r"([+-]\d{2})(\d{2})$")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentMetadata:
+class DocumentMetadata(Struct, frozen=True):
     """Metadata of a page; None if the page does not state it."""
 
     title: str | None = None

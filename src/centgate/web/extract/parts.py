@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
+
+from msgspec import Struct
 
 from centgate.web.extract.truncate import classify_line, cut, find_open_fence
 from centgate.web.results import WebPage
@@ -27,8 +28,7 @@ _OWN_LABEL = re.compile(r"\[(\d{1,9})\]")
 """Number in brackets, which may be a label of the page's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageLink:
+class PageLink(Struct, frozen=True):
     """Link or image in a text."""
 
     text: str
@@ -38,8 +38,7 @@ class PageLink:
     """Number that stands in the text for the address; None if the address itself does."""
 
 
-@dataclass(frozen=True, slots=True)
-class PagePart:
+class PagePart(Struct, frozen=True):
     """Part of a page's Markdown."""
 
     text: str

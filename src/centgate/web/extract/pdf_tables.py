@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
+
+from msgspec import Struct
 
 MIN_COLUMNS, MIN_ROWS = 3, 3
 MAX_COLUMNS, MAX_TABLES = 50, 50
@@ -21,8 +22,7 @@ _CELL = re.compile(r"\S+(?: \S+)*")
 _SHORT_LINE = re.compile(r"\S+(?: \S+){0,15}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(Struct, frozen=True):
     start: int
     end: int
     """Columns of characters, the second exclusive."""

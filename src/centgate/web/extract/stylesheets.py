@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 
 from lxml import etree
+from msgspec import Struct, field
 
 from centgate.web.extract.dom import Element, extract_all_text, extract_beginning
 from centgate.web.extract.elements import TITLE_TAGS, has_blocks, name_set
@@ -64,8 +64,7 @@ _INHERITED = re.compile(r"visibility|font", re.IGNORECASE)
 """Properties by which an element is shown in a hidden one."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """Rule with a selector without combinators, as its declarations are written."""
 
     weight: tuple[int, int, int, int]
@@ -75,8 +74,7 @@ class _Rule:
     declarations: str
 
 
-@dataclass(slots=True)
-class _Sheet:
+class _Sheet(Struct):
     """Rules of the sheets of a page."""
 
     rules: defaultdict[str, deque[_Rule]] = field(

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from msgspec import Struct
+
 from centgate.sanitize import quote_line
 from centgate.web.fetch.connector import default_tls, open_checked_connection
 from centgate.web.fetch.content_coding import ACCEPT_ENCODING, parse_coding, read_body
@@ -60,8 +62,7 @@ CheckRedirect = Callable[[str], Awaitable[None]]
 """Checks the URL that a redirect leads to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FetchOptions:
+class _FetchOptions(Struct, frozen=True):
     max_bytes: int
     media_types: tuple[str, ...]
     max_redirects: int = MAX_REDIRECTS

@@ -9,7 +9,8 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Hashable
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 MAX_PER_HOST = 2
 """Maximum concurrent connections to one host."""
@@ -27,8 +28,7 @@ _RUNNING_FACTOR = 2
 """Expected duration of a running fetch, as a multiple of the time that it has run for."""
 
 
-@dataclass(slots=True)
-class _HostState:
+class _HostState(Struct):
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PER_HOST))
     users: int = 0
     """Running and waiting fetches; a host without any is removed."""
@@ -36,8 +36,7 @@ class _HostState:
     """Times at which the running fetches started."""
 
 
-@dataclass(slots=True)
-class _Announcement:
+class _Announcement(Struct):
     """Fetches that a request will make, of those hosts that it has not asked yet."""
 
     pending: Counter[str]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from msgspec import Struct
 
 IpAddress = IPv4Address | IPv6Address
 IpNetwork = IPv4Network | IPv6Network
@@ -45,8 +46,7 @@ _NON_PUBLIC_IPV6 = tuple(
 _MAPPED = IPv6Network("::ffff:0:0/96")
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedNetwork:
+class AllowedNetwork(Struct, frozen=True):
     """Network that an operator allows; `port` None means the ports of the policy."""
 
     network: IpNetwork

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from centgate.web.fetch.ip_ranges import is_public, parse_allowed_networks, parse_ip_address
 from centgate.web.fetch.url import DEFAULT_PORTS, Target, parse_target
 
 
-@dataclass(frozen=True, slots=True)
-class FetchPolicy:
+class FetchPolicy(Struct, frozen=True):
     """Addresses and ports that may be fetched; by default public addresses on the ports of the web.
 
     Raises ValueError for an invalid port or entry.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import ada_url
 from ada_url import URL
+from msgspec import Struct
 
 from centgate.web.fetch.ip_ranges import IpAddress, parse_ip_address
 
@@ -22,8 +22,7 @@ PRIVATE_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa", "
 _PRIVATE_NAME = re.compile(rf"[^.]*|(.*\.)?({'|'.join(map(re.escape, PRIVATE_NAMES))})")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """Parsed URL, in ASCII; unusual spellings of an IP address are normalised."""
 
     url: str

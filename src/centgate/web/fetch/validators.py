@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
 
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,512}"')
 """Entity tag of ASCII only: a request can have no other characters."""
 _MAX_DATE_LENGTH = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Validators:
+class Validators(Struct, frozen=True):
     """Entity tag and date of a version, by which its site can tell later if the page has changed."""
 
     url: str

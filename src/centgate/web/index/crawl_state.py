@@ -6,9 +6,10 @@ import sqlite3
 import time
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from centgate.web.fetch.validators import Validators
 from centgate.web.index.duplicates import are_near, split_bands
@@ -47,8 +48,7 @@ create table if not exists validator (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedSite:
+class IndexedSite(Struct, frozen=True):
     """Site of the operator's choosing: all pages of a host below a path."""
 
     url: str
@@ -62,8 +62,7 @@ class IndexedSite:
         return page.path.startswith(_folder_of(site)) or page.path.rstrip("/") == site.path.rstrip("/")
 
 
-@dataclass(frozen=True, slots=True)
-class SiteStatus:
+class SiteStatus(Struct, frozen=True):
     """State of a site and its pages."""
 
     url: str
@@ -78,8 +77,7 @@ class SiteStatus:
     """Time of the oldest reading among the pages that can be found."""
 
 
-@dataclass(frozen=True, slots=True)
-class DuePage:
+class DuePage(Struct, frozen=True):
     """Page that is to be read."""
 
     key: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
+from msgspec import Struct
 
 from centgate.web.sitemap.urls import parse_page_url
 
@@ -27,8 +27,7 @@ _EMPHASIS = re.compile(r"(?<!\w)\*{1,3}(?=\S)|(?<=\S)\*{1,3}(?!\w)|`+|\\(?=[^\w\
 """Marks of emphasis and code. Underscores stay: most are parts of names, such as `__init__`."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedPage:
+class IndexedPage(Struct, frozen=True):
     """Page as it is kept in the index."""
 
     url: str

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from msgspec import DecodeError
+from msgspec import DecodeError, Struct
 from tantivy import DocAddress, Index, Occur, Query, Schema, SchemaBuilder, Searcher
 
 from centgate.files import Fingerprint, find_fingerprint
@@ -55,8 +54,7 @@ class IndexUnreadable(Exception):
     """The index is missing, damaged or of another format; the message is a clause."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageMatch:
+class PageMatch(Struct, frozen=True):
     """Page that matches a query."""
 
     page: IndexedPage
@@ -65,16 +63,14 @@ class PageMatch:
     """Text that shows why it matches; None if only its title or address does."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
+class IndexSummary(Struct, frozen=True):
     """Content of the index as a whole."""
 
     pages: int
     languages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenIndex:
+class _OpenIndex(Struct, frozen=True):
     """One version of the index, as of a commit of its writer."""
 
     schema: Schema
@@ -82,8 +78,7 @@ class _OpenIndex:
     languages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _QueryWord:
+class _QueryWord(Struct, frozen=True):
     """Word of a query, as the choices of stems that a page must contain."""
 
     choices: Sequence[Sequence[str]]

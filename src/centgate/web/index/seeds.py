@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
 
 from centgate.web.index.crawl_state import normalize_site
 
@@ -22,8 +23,7 @@ class UnknownSite(ValueError):
     """Neither an address, nor a list of addresses; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(Struct, frozen=True):
     """Site of the list in the package."""
 
     url: str
@@ -31,8 +31,7 @@ class Seed:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
-class SeedList:
+class SeedList(Struct, frozen=True):
     """The list in the package."""
 
     origin: str

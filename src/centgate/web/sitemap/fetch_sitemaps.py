@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
@@ -52,8 +53,7 @@ _BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
 _GONE_STATUSES = frozenset({404, 410})
 
 
-@dataclass(slots=True)
-class _SitemapList:
+class _SitemapList(Struct):
     """Sitemaps that robots.txt or one index names, which are not read yet."""
 
     urls: deque[str]

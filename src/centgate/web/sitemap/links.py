@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.web.extract.charset import decode_text
 from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
@@ -27,8 +28,7 @@ _GENERIC_NAME = re.compile(
 """Link names that do not describe the target."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageLinks:
+class PageLinks(Struct, frozen=True):
     """Entry of one page, and of the pages it links to, in document order with repetitions."""
 
     page: PageEntry

@@ -6,8 +6,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from centgate.web.sitemap.urls import PageUrl
 
@@ -108,8 +109,7 @@ def spread_over_folders(urls: Sequence[PageUrl], start: PageUrl) -> list[int]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _PlacedPage:
+class _PlacedPage(Struct, frozen=True):
     depth: int
     number: int
     folder: Sequence[str]

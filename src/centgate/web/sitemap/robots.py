@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 import ada_url
 from cachetools import TLRUCache
+from msgspec import Struct
 from protego import Protego
 
 from centgate.errors import UnreadReason
@@ -31,8 +31,7 @@ _UNREACHED_REASONS = frozenset[UnreadReason]({"dns", "blocked_address", "tls", "
 _UNAVAILABLE_REASONS = frozenset[UnreadReason]({"unsupported", "too_large"})
 
 
-@dataclass(frozen=True, slots=True)
-class Disallowed:
+class Disallowed(Struct, frozen=True):
     """Reason not to fetch a page; `message` is a clause that names the host."""
 
     reason: UnreadReason
@@ -41,8 +40,7 @@ class Disallowed:
     """True if the rules could not be read, so that they may allow it later."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RobotsFile:
+class _RobotsFile(Struct, frozen=True):
     """Cached robots.txt of one origin, or the reason why the whole origin is disallowed."""
 
     text: bytes = b""

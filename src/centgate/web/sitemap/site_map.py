@@ -9,9 +9,9 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from centgate.sanitize import clean_line
 from centgate.web.results import Hit
@@ -31,8 +31,7 @@ PackedEntries = bytes
 """Page entries as deflated MessagePack: a tenth of their size."""
 
 
-@dataclass(frozen=True, slots=True)
-class SitemapPart:
+class SitemapPart(Struct, frozen=True):
     """Contribution of one page or sitemap to the site map."""
 
     entries: PackedEntries
@@ -81,8 +80,7 @@ def unpack_entries(entries: PackedEntries) -> list[PageEntry]:
     return msgspec.msgpack.decode(zlib.decompress(entries), type=list[PageEntry])
 
 
-@dataclass(frozen=True, slots=True)
-class RankedPages:
+class RankedPages(Struct, frozen=True):
     """The first pages of a site."""
 
     hits: tuple[Hit, ...]
@@ -122,8 +120,7 @@ def rank_pages(
     return RankedPages(hits, len(folded), matching, left_out)
 
 
-@dataclass(slots=True)
-class _PageCandidate:
+class _PageCandidate(Struct):
     url: PageUrl
     title: str | None
     description: str | None

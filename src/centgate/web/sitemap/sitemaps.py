@@ -6,18 +6,20 @@ lxml still parses has crashed the process.
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import html
 import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from lxml import etree
 from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage] - the name in the stubs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.web.extract.metadata import normalize_email_time, normalize_time
 from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
@@ -36,8 +38,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _END_TAG = re.compile(rb"</(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)\s*>")
 
 
-@dataclass(frozen=True, slots=True)
-class ChildSitemap:
+class ChildSitemap(Struct, frozen=True):
     """Sitemap that an index names."""
 
     url: str
@@ -45,7 +46,7 @@ class ChildSitemap:
     """Time of its last change, ISO 8601; None if the index does not state it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Sitemap:
     """Content of one file: pages, or further sitemaps."""
 
@@ -53,7 +54,7 @@ class Sitemap:
     child_sitemaps: tuple[ChildSitemap, ...] = ()
     is_cut: bool = False
     """True if only its beginning was read, as it is damaged or too long."""
-    size: int = field(default=0, compare=False)
+    size: int = dataclasses.field(default=0, compare=False)
     """Bytes that were parsed."""
 
 
@@ -76,7 +77,7 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap | None:
         root, is_complete = _parse_xml(body)
         is_cut = not is_complete
         sitemap = None if root is None else _read_root(root, url)
-    return replace(sitemap, is_cut=is_cut, size=len(body)) if sitemap else None
+    return dataclasses.replace(sitemap, is_cut=is_cut, size=len(body)) if sitemap else None
 
 
 def inflate_gzip(body: bytes) -> tuple[bytes, bool]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 import ada_url
+from msgspec import Struct
 
 from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
 
@@ -43,8 +43,7 @@ _ASSET_EXTENSION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PageEntry:
+class PageEntry(Struct, frozen=True):
     """Page named by a link, a sitemap or a feed; None if the source does not state it."""
 
     url: str
@@ -57,8 +56,7 @@ class PageEntry:
     """URLs of the page in other languages (hreflang)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageUrl:
+class PageUrl(Struct, frozen=True):
     """URL normalised by the URL Standard, without fragment and tracking parameters."""
 
     url: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from centgate.crypto.contract.contracts import SourceRecord
 from centgate.crypto.token.security import BYTECODE_FLAGS, Simulation, TokenFlags
@@ -19,8 +20,7 @@ MIN_BYTECODE_FLAGS = 4
 """Number of a bytecode's flags with a value from which it counts as read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImplementationSource:
+class ImplementationSource(Struct, frozen=True):
     """Records of source registries about the contract whose code a proxy or a clone runs."""
 
     address: str
@@ -32,8 +32,7 @@ class ImplementationSource:
     """True if one has source that matches its code; False only if every registry of the chain has none."""
 
 
-@dataclass(frozen=True)
-class ContractEvidence:
+class ContractEvidence(Struct, frozen=True, dict=True):
     """Evidence about the code of a token: as the analysis, the bytecode and the simulation service see it."""
 
     flags: TokenFlags

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import is_burn_address
 from centgate.crypto.token.evidence.ownership import OwnershipEvidence
@@ -21,8 +23,7 @@ _POOL_OR_EXCHANGE = re.compile(
 """Tags of holders that are not counted as potential sellers: pools, exchanges, lockers and vesting."""
 
 
-@dataclass(frozen=True)
-class HolderEvidence:
+class HolderEvidence(Struct, frozen=True, dict=True):
     """Evidence about the holders that the contract analysis lists."""
 
     now: datetime

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.chains import well_known_chain
 from centgate.crypto.token.evidence.ownership import OwnershipEvidence
@@ -13,8 +15,7 @@ from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import Holder, TokenFlags
 
 
-@dataclass(frozen=True)
-class LpHolderEvidence:
+class LpHolderEvidence(Struct, frozen=True, dict=True):
     """Shares of the liquidity of a token's pairs, in percent; None if no source lists their holders."""
 
     now: datetime

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+
+from msgspec import Struct
 
 from centgate.crypto.token.evidence.simulations import SimulationEvidence
 from centgate.crypto.token.security import TokenFlags, TokenSource
@@ -14,8 +15,7 @@ MIN_SELLABLE_USD = 1_000
 """US dollars in its pairs below which a token cannot be sold in practice."""
 
 
-@dataclass(frozen=True)
-class MarketEvidence:
+class MarketEvidence(Struct, frozen=True, dict=True):
     """Evidence about the pairs in which a token is traded."""
 
     now: datetime

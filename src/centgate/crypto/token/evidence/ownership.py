@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.chains import is_burn_address
 from centgate.crypto.contract.owners import Owner, OwnerKind
@@ -14,8 +15,7 @@ from centgate.crypto.token.security import TokenFlags
 OwnerState = Literal["none", "renounced", "held", "hidden", "unknown"]
 
 
-@dataclass(frozen=True)
-class OwnershipEvidence:
+class OwnershipEvidence(Struct, frozen=True, dict=True):
     """Evidence about the account that controls a token."""
 
     flags: TokenFlags

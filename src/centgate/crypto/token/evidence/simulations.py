@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from centgate.crypto.token.security import Simulation, TokenSource
 from centgate.crypto.token.trades import SimulatedTrade
@@ -14,8 +15,7 @@ MissingReason = Literal["chain_not_covered", "no_pair", "source_unavailable"]
 OwnMissingReason = MissingReason | Literal["no_contract"]
 
 
-@dataclass(frozen=True)
-class SimulationEvidence:
+class SimulationEvidence(Struct, frozen=True, dict=True):
     """Simulated trades of all sources, and the reasons for missing ones."""
 
     of_service: Simulation | None

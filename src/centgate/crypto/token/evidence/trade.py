@@ -6,8 +6,9 @@ takes everything, nothing can be sold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from centgate.crypto.token.evidence.market import MIN_SELLABLE_USD, MarketEvidence
 from centgate.crypto.token.evidence.simulations import SimulationEvidence
@@ -15,8 +16,7 @@ from centgate.crypto.token.security import TokenFlags, TokenSource
 from centgate.crypto.token.trades import TOTAL_TAX, SimulatedTrade, TaxName
 
 
-@dataclass(frozen=True)
-class TradeEvidence:
+class TradeEvidence(Struct, frozen=True, dict=True):
     """Evidence about purchases, sales and transfers of a token."""
 
     flags: TokenFlags
