@@ -85,7 +85,11 @@ async def serve(runtime: Runtime, service: AnyService, call: PaidCall) -> Stored
     request = parse_request(service, call.body, runtime.validation_context)  # 400
     service.require_supported_options(request, runtime.providers[service.slug])  # 400
     payment = await _verify_payment(runtime, service, call)  # 402
-    return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
+    try:
+        return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
+    except CentgateError as error:
+        runtime.gate.correct_advice(error, payment.key.payer)
+        raise
 
 
 async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: PaidCall) -> StoredAnswer:
@@ -95,13 +99,16 @@ async def redeem(runtime: Runtime, own_payments: Sequence[OwnPayment], call: Pai
     none of the payments was made for this request, NotFound if there is nothing left to redeem, and what
     `serve` raises after the payment is verified.
     """
-    service, request, own = _find_bought_request(runtime, own_payments, call)
-    service.require_supported_options(request, runtime.providers[service.slug])
-    payment = build_redeemed_payment(own, runtime.gate.earlier_terms[service.slug])
     try:
+        service, request, own = _find_bought_request(runtime, own_payments, call)
+        service.require_supported_options(request, runtime.providers[service.slug])
+        payment = build_redeemed_payment(own, runtime.gate.earlier_terms[service.slug])
         return await _serve_paid(runtime, _bind_payment(service, request, payment, call))
-    except PaymentRequired as error:  # a buyer is not asked to pay twice
-        raise NotFound(error.message, payment=error.payment) from error
+    except CentgateError as error:
+        runtime.gate.correct_advice(error, own_payments[0].record.key.payer)
+        if isinstance(error, PaymentRequired):  # a buyer is not asked to pay twice
+            raise NotFound(error.message, payment=error.payment) from error
+        raise
 
 
 def _find_bought_request(

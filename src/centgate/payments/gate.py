@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from msgspec import Struct
@@ -133,6 +134,12 @@ class PaymentGate:
     def find_payer_refusal(self, payer: str) -> PaymentRequired | None:
         """Return the error for any new payment of a payer, None if the operator sells to it."""
         return self._payers.find_refusal(payer)
+
+    def correct_advice(self, error: CentgateError, payer: str) -> None:
+        """Change the advice `new_payment` of an error to `none` if the payer is not sold to."""
+        note = error.payment
+        if note and note.retry == "new_payment" and self.find_payer_refusal(payer):
+            error.payment = dataclasses.replace(note, retry="none")
 
     async def find_newest_block(self, payment: Payment) -> int | None:
         """Return the newest known block number of the payment's network, None if unknown."""

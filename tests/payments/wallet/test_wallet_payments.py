@@ -469,11 +469,15 @@ async def test_used_payment_of_wallet_that_is_not_sold_to_has_no_retry(
     failures: ServiceFailures, tmp_path: Path
 ) -> None:
     with serve_api(tmp_path) as served_api:
-        buy_undelivered(served_api.client, failures, 5)
+        payment, transaction = buy_undelivered(served_api.client, failures, 5)
     with serve_api(tmp_path, payers_denied=Buyer(5).address, redeem_hours=1e-9) as served_api:
         shown = list_payments(served_api.client, 5)[0]
+        presented = pay(served_api.client, payment, FAILING_SERVICE, FAILING_QUERY)
+        redeemed = redeem(served_api.client, transaction, 5)
 
-    assert (shown["next"], shown["retry"]) == ("await_refund", "none")
+    assert shown["next"] == "await_refund"
+    assert (presented.status_code, redeemed.status_code) == (402, 404)
+    assert {note["retry"] for note in (payment_note(presented), payment_note(redeemed), shown)} == {"none"}
 
 
 def test_redeeming_repeats_stored_answer(served_api: ServedApi) -> None:
