@@ -349,7 +349,11 @@ function findToken(network: string, policy: Policy): Asset | null {
 /** Return why a network is not allowed, and how to allow a supported one. */
 function describeNetworkObjection(network: string, policy: Policy): string {
   if (!Object.hasOwn(USDC, network)) {
-    return `the terms require a payment on ${quote(network)}, a network this client does not support`;
+    // without the token's address: it must come from its issuer, not from who wants to be paid
+    return (
+      `the terms require a payment on ${quote(network)}, a network this client does not support unless you ` +
+      "name a token there: make a client with the option assets. Nothing was signed"
+    );
   }
   const networks = [...policy.networks].filter((name) => !TEST_NETWORKS.includes(name));
   return (

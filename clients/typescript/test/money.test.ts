@@ -124,6 +124,15 @@ test("terms that are not signed: network, token, host, window, scheme", async ()
   }
 });
 
+test("a refusal of a network without a known token names the option for tokens", async () => {
+  await plan({ unpaid: [offer({ network: "eip155:31337" })] });
+
+  const error = await fail(open());
+
+  assert.ok(error instanceof TermsRefused);
+  assert.match(error.message, /option assets.*Nothing was signed/);
+});
+
 test("after a lost answer the same payment is sent again", async () => {
   for (const fault of ["no_response", "cut_headers", "cut_body", "reset"]) {
     await plan({ paid: [reply({ fault, takes: true, body: "answer" })] });
