@@ -598,7 +598,8 @@ def test_receipts_show_payment_payee_and_outcome(shell: Shell) -> None:
     page, told = shell("wallet", "receipts"), shell("wallet", "receipts", "--json")
 
     assert re.search(
-        rf"phishing-check  0\.01 test USDC  answered\n  to 0xcE\w+\n  in {TRANSACTION}", page.stdout
+        rf"phishing-check  0\.01 test USDC  answered\n  to 0xcE\w+ on eip155:84532\n  in {TRANSACTION}",
+        page.stdout,
     )
     assert [(each["service"], each["state"], each["money"]) for each in json.loads(told.stdout)] == [
         ("phishing-check", "answered", "moved")

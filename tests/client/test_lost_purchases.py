@@ -282,6 +282,7 @@ def test_command_lists_shows_and_redeems(api: ApiFactory, settings: Settings, tm
     assert payment["next"] == "read_answer"
     assert '"wallet-ethereum.net"' in result.stdout, result.stderr
     assert json.loads(redeemed.stdout)["receipt"]["transaction"] == payment["transaction"]
+    assert f"  in {payment['transaction']} on {payment['network']}\n" in text
     assert "the answer is stored until" in text
     assert "phishing-check" in text
     assert shell("wallet", "payments", "0x" + "12" * 32).returncode == 2

@@ -91,7 +91,8 @@ def _payment_lines(payment: WalletPayment) -> Iterator[RenderableType]:
         f"{format_usdc(amount, escape_controls(payment.network))}  ",
         render_status(payment.state),
     )
-    yield text_line(f"  in {payment.transaction}" if payment.transaction else f"  nonce {payment.nonce}")
+    reference = f"in {payment.transaction}" if payment.transaction else f"nonce {payment.nonce}"
+    yield text_line(f"  {reference} on {payment.network}")
     if step := _describe_next_step(payment):
         until = payment.redeemable_until if payment.next in ("read_answer", "redeem") else None
         yield text_line(f"  {step}{f' until {until}' if until else ''}")

@@ -144,7 +144,7 @@ def _payment_lines(record: LedgerRecord) -> Iterator[RenderableType]:
         f"{format_usdc(payment.usd, payment.network)}  ",
         render_status(state),
     )
-    yield text_line(f"  to {payment.payee}")
+    yield text_line(f"  to {payment.payee} on {payment.network}")
     if record.transaction:
         yield text_line(f"  in {record.transaction}")
     if record.why:
