@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from centgate.accepted_tokens import AcceptedToken, parse_accepted_tokens
+from centgate.accepted_tokens import MAX_TOKENS, AcceptedToken, parse_accepted_tokens
 from centgate.environment import PREFIX
 from centgate.prices import DEFAULT_PRICE, MAX_PRICE, parse_price
 from centgate.settings.fields import SettingsGroup
@@ -54,8 +54,9 @@ class TermsSettings(SettingsGroup):
     accepts: tuple[AcceptedToken, ...] = Field(
         default=(),
         description="Several networks or tokens at once, instead of the token settings above: a JSON list of "
-        'objects with `network` and `payTo`, such as `[{"network": "eip155:8453", "payTo": "0x…"}, '
-        '{"network": "eip155:137", "payTo": "0x…"}]`, and with `asset`, `name` and `version` (EIP-712) for '
+        f"at most {MAX_TOKENS} objects with `network` and `payTo`, such as "
+        '`[{"network": "eip155:8453", "payTo": "0x…"}, {"network": "eip155:137", "payTo": "0x…"}]`, '
+        "and with `asset`, `name` and `version` (EIP-712) for "
         "a token that is not known. Buyers are offered them in this order. All are test networks, or none.",
     )
     price: Annotated[Decimal, BeforeValidator(parse_price)] = Field(
