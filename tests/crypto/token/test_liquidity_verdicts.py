@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from crypto.token.evidence_cases import BURN, DEEP, FACTS, NOW, OTHER, OWNER, change_flags, list_flags
+from crypto.token.evidence_cases import (
+    BURN,
+    DEEP,
+    FACTS,
+    NOW,
+    OTHER,
+    OWNER,
+    change_flags,
+    change_simulation,
+    list_flags,
+)
 from msgspec.structs import replace
 
 from centgate.crypto.token.citations import Citation, cite_field
@@ -65,6 +75,19 @@ def test_shallow_old_pair_does_not_hide_new_trading():
     found = sum_pair_liquidity(OTHER, [old, new], "dexscreener")
 
     assert found.trading_since == new.created_at
+
+
+def test_old_shallow_pair_of_simulation_does_not_date_deeper_pools():
+    shown = replace(DEEP, source="onchain", trading_since=None, top_pair=PAIR.address, top_usd=90_000.0)
+    old = change_simulation(
+        pair_address=BURN, pair_created_at=NOW - timedelta(days=400), liquidity_usd=6_000.0
+    )
+    facts = replace(old, liquidity=shown)
+
+    assert any("how long it has been traded" in each for each in evaluate_token(facts).warnings)
+    for same in ({"pair_address": PAIR.address}, {"liquidity_usd": 50_000.0}):
+        dated = change_simulation(facts, **same)
+        assert not any("how long it has been traded" in each for each in evaluate_token(dated).warnings)
 
 
 def test_hollow_pair_is_not_top_pair():

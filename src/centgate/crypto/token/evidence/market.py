@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from functools import cached_property
+from math import inf
 
 from msgspec import Struct
 
 from centgate.crypto.token.evidence.simulations import SimulationEvidence
 from centgate.crypto.token.security import TokenFlags, TokenSource
-from centgate.crypto.token.token_liquidity import Liquidity
+from centgate.crypto.token.token_liquidity import COMPARABLE_DEPTH_SHARE, Liquidity
 
 MIN_SELLABLE_USD = 1_000
 """US dollars in its pairs below which a token cannot be sold in practice."""
@@ -48,6 +49,19 @@ class MarketEvidence(Struct, frozen=True, dict=True):
     def trading_age(self) -> timedelta | None:
         """Time since trading began; None if unknown."""
         since = self.liquidity.trading_since if self.liquidity else None
-        is_pair_simulated = self.liquidity is None or self.liquidity.source in ("onchain", "goplus")
-        since = since or (self.simulations.service_result.pair_created_at if is_pair_simulated else None)
+        since = since or (self.simulations.service_result.pair_created_at if self._dates_pair else None)
         return max(self.now - since, timedelta(0)) if since else None
+
+    @property
+    def _dates_pair(self) -> bool:
+        """True if the pair of the simulation service is the top pair, or about as deep.
+
+        An old shallow pair does not tell since when a token is traded in a deeper one.
+        """
+        simulated, liquidity = self.simulations.service_result, self.liquidity
+        if liquidity is None:
+            return True
+        if liquidity.source not in ("onchain", "goplus"):
+            return False
+        min_depth = COMPARABLE_DEPTH_SHARE * (liquidity.top_usd or inf)
+        return simulated.pair_address == liquidity.top_pair or (simulated.liquidity_usd or 0) >= min_depth
