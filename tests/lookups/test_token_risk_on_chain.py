@@ -349,6 +349,23 @@ async def test_chain_refutes_liquidity_of_index(
     assert [each["source"] for each in new["evidence"]] == ["dexscreener"]
 
 
+async def test_liquidity_from_chain_instead_of_failed_index_is_said(
+    tokens: ServedTokens, upstreams: FakeUpstreams
+):
+    token = tokens.token("tax on both")
+    upstreams.faults["dexscreener"] = "500"
+    node = {"rpc_1": ProviderSettings(url=tokens.url)}
+    providers = {name: ProviderSettings(enabled=False) for name in NAMES} | node
+    settings = Settings(
+        port=0, network="eip155:1", providers=providers | upstreams.provider_settings("dexscreener")
+    )
+
+    data = await run_request(settings, TokenRiskRequest(chain="ethereum", token_address=token))
+
+    assert data["liquidity"]["source"] == "onchain"
+    assert "liquidity is read from the chain, as an exchange index did not answer" in data["warnings"]
+
+
 async def test_token_that_cannot_be_traded_has_an_answer(tokens: ServedTokens):
     data = await run_token_risk(tokens.url, tokens.token("paused"))
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from centgate.crypto.token.security import TokenSource
 from centgate.crypto.token.token_liquidity import Liquidity, sum_pair_liquidity
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
@@ -25,6 +25,14 @@ class ExchangeListing(Struct, frozen=True):
     pool_addresses: frozenset[str] = frozenset()
     missing: tuple[NoData | ProviderFailure, ...] = ()
     sources_without_pair: tuple[TokenSource, ...] = ()
+
+    @property
+    def has_failure(self) -> bool:
+        """True if an exchange index that is configured did not answer."""
+        return any(
+            isinstance(each, ProviderFailure) and not isinstance(each, ProviderUnconfigured)
+            for each in self.missing
+        )
 
 
 async def list_pairs(

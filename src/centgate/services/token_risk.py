@@ -302,4 +302,6 @@ async def token_risk(
         goplus.trace.add_warning(
             "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
+    if evidence.liquidity and evidence.liquidity.source == "onchain" and sources.listing.has_failure:
+        rpc.trace.add_warning("liquidity is read from the chain, as an exchange index did not answer")
     return build_token_risk(token, evidence, sources.chain.identity, goplus.trace.warnings)
