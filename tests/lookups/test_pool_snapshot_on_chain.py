@@ -99,6 +99,15 @@ def test_pair_snapshot_needs_only_the_chain(client: httpx.Client, chain: DevChai
     assert data["otherPairs"] == []
 
 
+@pytest.mark.parametrize("version", ["v2", "v3"])
+def test_version_of_exchange_is_named(
+    client: httpx.Client, chain: DevChain, pools: Pools, version: str
+) -> None:
+    data = buy(client, chainId=chain.chain_id, pairAddress=getattr(pools, version))["data"]
+
+    assert (data["dex"], data["dexVersion"]) == (f"Uniswap {version}", version)
+
+
 @pytest.mark.parametrize(("pool", "is_assumed"), [("v2", False), ("v3", True)])
 def test_assumed_price_of_stablecoin_is_warned_of(
     client: httpx.Client, chain: DevChain, pools: Pools, *, pool: str, is_assumed: bool
@@ -149,6 +158,27 @@ async def test_pools_of_unknown_depth_are_warned_of(
         "dollars"
     )
     assert (warning in body["warnings"]) is has_v4_pool
+
+
+def test_indexes_that_answer_are_not_called_silent(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, chain: DevChain, pools: Pools
+) -> None:
+    upstreams.set_response("dexscreener", f"/token-pairs/v1/ethereum/{pools.token}", [])
+    upstreams.set_response("dexscreener", f"/latest/dex/pairs/ethereum/{pools.token}", {"pairs": None})
+    providers = {
+        **upstreams.provider_settings("dexscreener"),
+        "geckoterminal": ProviderSettings(enabled=False),
+        "rpc_1": ProviderSettings(url=chain.rpc_url),
+    }
+    client = api(configure_providers(settings, providers))
+
+    body = buy(client, chain="ethereum", tokenAddress=pools.token)
+
+    assert [each["status"] for each in body["providers"] if each["name"] == "dexscreener"] == ["no_data"]
+    assert (
+        "a fallback source was used: no exchange index gave this pair, so the figures are read from the "
+        "chain, which has none of 24 hours"
+    ) in body["warnings"]
 
 
 @pytest.mark.parametrize(("told", "doubted"), [(0.0205, False), (0.03, True)])

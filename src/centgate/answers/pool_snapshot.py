@@ -236,8 +236,8 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
     """Yield the warnings for a response from the second source, or from the chain."""
     if pair.source == "rpc":
         yield (
-            "a fallback source was used: no exchange index answered, so the figures are read from the chain, "
-            "which has none of 24 hours"
+            "a fallback source was used: no exchange index gave this pair, so the figures are read from the "
+            "chain, which has none of 24 hours"
         )
         if pair.quote_price_usd == 1:
             yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"

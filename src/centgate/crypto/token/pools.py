@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Literal
 
@@ -147,10 +148,17 @@ def build_pair(state: PoolState) -> Pair:
         sells24h=None,
         url=None,
         source="rpc",
+        version=_parse_version(state.key.exchange),
         fee_percent=None if state.key.fee is None else state.key.fee / 10_000,
         base_amount=_to_whole(state.token_reserve, state.token_decimals),
         quote_amount=_to_whole(state.quote_reserve, state.quote.decimals),
     )
+
+
+def _parse_version(exchange: str) -> str | None:
+    """Return the version at the end of an exchange's name, such as `Uniswap v3`; None if it has none."""
+    last_word = exchange.rpartition(" ")[2]
+    return last_word if re.fullmatch("v[0-9]", last_word) else None
 
 
 def _to_whole(units: int | None, decimals: int) -> float | None:
