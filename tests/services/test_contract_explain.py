@@ -851,6 +851,19 @@ def test_clone_is_not_upgradeable(world: World, buy: Any):
     assert upgrade == {"possible": False, "byAddress": None, "byKind": None}
 
 
+@pytest.mark.parametrize("is_published", [True, False])
+def test_clone_of_published_code_is_not_called_closed(world: World, buy: Any, *, is_published: bool):
+    world.node.codes |= {CONTRACT: CLONE, LOGIC: PLAIN}
+    world.rows = {LOGIC: etherscan_row()} if is_published else {}
+
+    data = valid_data(buy())
+
+    assert data["verified"] is False
+    assert has_warning(data, "closed source") is not is_published
+    warning = "no source is published for this clone itself; that of the code which it runs is"
+    assert (warning in data["warnings"]) is is_published
+
+
 @pytest.mark.parametrize("outer", ["slot", "clone"])
 def test_code_of_cloned_contract_is_looked_up(world: World, buy: Any, outer: str):
     world.node.codes |= {LOGIC: CLONE.replace(LOGIC[2:], OLD[2:]), OLD: PLAIN}

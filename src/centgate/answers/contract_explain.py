@@ -11,6 +11,7 @@ from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, AccountKind, classify_report
 from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.bytecode import match_clone
 from centgate.crypto.contract.contracts import (
     ContractSource,
     MatchLevel,
@@ -220,8 +221,15 @@ class ContractOverview:
                 f"{found}, but not all registries were read, so `verified` is null: "
                 f"{', '.join(self._registries.list_unread(self.sources.records))}"
             )
+        elif self.verified is False and not best and self._is_published_clone():
+            yield "no source is published for this clone itself; that of the code which it runs is"
         elif self.verified is False and not best:
             yield "closed source: no source is published for this contract, so what it does cannot be read"
+
+    def _is_published_clone(self) -> bool:
+        """True if its own code only runs that of other contracts, all with published source."""
+        is_clone = match_clone(self.state.code or b"") is not None
+        return is_clone and all(each.verified for each in self.implementations)
 
     def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
