@@ -25,6 +25,9 @@ def list_types(field: dict[str, Any]) -> set[str]:
     return {name for each in choices if isinstance(name := each.get("type"), str)}
 
 
+UNITS = {"Usd": "dollar", "Percent": "percent", "Share": "percent", "Seconds": "seconds", "Days": "days"}
+"""Words for the unit of an amount, by the end of a field's name."""
+
 each_service = pytest.mark.parametrize("service", all_services(), ids=lambda service: service.slug)
 
 
@@ -78,6 +81,20 @@ def test_every_number_of_a_result_has_a_description(service: AnyService) -> None
     ]
 
     assert undescribed == []
+
+
+@each_service
+def test_description_of_an_amount_names_its_unit(service: AnyService) -> None:
+    without_unit = [
+        name
+        for name, field in list_fields(service.output_schema)
+        for ending, unit in UNITS.items()
+        if name.endswith(ending)
+        and {"integer", "number"} & list_types(field)
+        and unit not in field["description"].lower()
+    ]
+
+    assert without_unit == []
 
 
 @each_service

@@ -28,9 +28,9 @@ MAX_INCIDENTS = 20
 class Flow(Data):
     """Amounts in US dollars over three periods up to now."""
 
-    day_usd: float | None = Field(description="The last 24 hours.")
-    week_usd: float | None = Field(description="The last 7 days.")
-    month_usd: float | None = Field(description="The last 30 days.")
+    day_usd: float | None = Field(description="US dollars in the last 24 hours; null when unknown.")
+    week_usd: float | None = Field(description="US dollars in the last 7 days; null when unknown.")
+    month_usd: float | None = Field(description="US dollars in the last 30 days; null when unknown.")
 
 
 class ProtocolFees(Data):
@@ -55,8 +55,8 @@ class ProtocolLink(Data):
 class TvlChange(Data):
     """Change of the value locked, in percent."""
 
-    day_percent: float | None = Field(description="In the last 24 hours; null when unknown.")
-    week_percent: float | None = Field(description="In the last 7 days; null when unknown.")
+    day_percent: float | None = Field(description="Percent in the last 24 hours; null when unknown.")
+    week_percent: float | None = Field(description="Percent in the last 7 days; null when unknown.")
 
 
 class ChainTvl(Data):

@@ -729,11 +729,11 @@ export interface ChainTvl {
 
 /** Amounts in US dollars over three periods up to now. */
 export interface Flow {
-  /** The last 24 hours. */
+  /** US dollars in the last 24 hours; null when unknown. */
   dayUsd: number | null;
-  /** The last 7 days. */
+  /** US dollars in the last 7 days; null when unknown. */
   weekUsd: number | null;
-  /** The last 30 days. */
+  /** US dollars in the last 30 days; null when unknown. */
   monthUsd: number | null;
 }
 
@@ -810,9 +810,9 @@ export interface RelatedProtocol {
 
 /** Change of the value locked, in percent. */
 export interface TvlChange {
-  /** In the last 24 hours; null when unknown. */
+  /** Percent in the last 24 hours; null when unknown. */
   dayPercent: number | null;
-  /** In the last 7 days; null when unknown. */
+  /** Percent in the last 7 days; null when unknown. */
   weekPercent: number | null;
 }
 

@@ -801,11 +801,11 @@ class Flow(AnswerData):
     """Amounts in US dollars over three periods up to now."""
 
     day_usd: float | None
-    """The last 24 hours."""
+    """US dollars in the last 24 hours; None when unknown."""
     week_usd: float | None
-    """The last 7 days."""
+    """US dollars in the last 7 days; None when unknown."""
     month_usd: float | None
-    """The last 30 days."""
+    """US dollars in the last 30 days; None when unknown."""
 
 
 class ProtocolAudits(AnswerData):
@@ -888,9 +888,9 @@ class TvlChange(AnswerData):
     """Change of the value locked, in percent."""
 
     day_percent: float | None
-    """In the last 24 hours; None when unknown."""
+    """Percent in the last 24 hours; None when unknown."""
     week_percent: float | None
-    """In the last 7 days; None when unknown."""
+    """Percent in the last 7 days; None when unknown."""
 
 
 class PhishingCheckData(AnswerData):
