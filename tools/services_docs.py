@@ -207,6 +207,10 @@ def render_token_rules() -> Iterator[str]:
         f"Version {RULES_VERSION}. The level is that of the worst flag; without enough",
         "evidence for a mild level it is `unknown`.",
         "",
+        "Evidence is written as `source:field`. `liquidity` and `pairs` stand for the source whose figures",
+        "on the token's pairs count, `registries` for Etherscan, Sourcify and Blockscout: answers cite them",
+        "by the source's own name and field, such as `dexscreener:liquidity.usd` for `liquidity:totalUsd`.",
+        "",
     )
     yield from ("| flag | severity | check | meaning | threshold | evidence |", "| --- |" + " --- |" * 5)
     for rule in TOKEN_RULES:
