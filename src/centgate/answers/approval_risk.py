@@ -76,7 +76,7 @@ class Allowance(Data):
     )
     expires_at: str | None = Field(
         description="End of a grant inside Permit2, ISO 8601, UTC; null for an approval at the token, which "
-        "has no end."
+        "has no end, and for an end after the year 9998, which is as good as none."
     )
     live: bool = Field(description="Whether it was read from the chain for this answer, not from an index.")
     source: ApprovalSource

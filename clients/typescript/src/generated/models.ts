@@ -1087,7 +1087,10 @@ export interface Allowance {
   exposed: number | null;
   /** Value of `exposed` in US dollars; null when no price is known, or only a doubtful one. */
   exposedUsd: number | null;
-  /** End of a grant inside Permit2, ISO 8601, UTC; null for an approval at the token, which has no end. */
+  /**
+   * End of a grant inside Permit2, ISO 8601, UTC; null for an approval at the token, which has no end,
+   * and for an end after the year 9998, which is as good as none.
+   */
   expiresAt: string | null;
   /** Whether it was read from the chain for this answer, not from an index. */
   live: boolean;

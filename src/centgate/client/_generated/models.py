@@ -1177,7 +1177,7 @@ class Allowance(AnswerData):
     """Value of `exposed` in US dollars; None when no price is known, or only a doubtful one."""
     expires_at: str | None
     """End of a grant inside Permit2, ISO 8601, UTC; None for an approval at the token, which has no
-    end.
+    end, and for an end after the year 9998, which is as good as none.
     """
     live: bool
     """Whether it was read from the chain for this answer, not from an index."""
