@@ -86,6 +86,17 @@ async def test_impact_of_full_range_pool_matches_formula(market: Market, kind: s
     assert [each.percent for each in impacts] == pytest.approx(expected, rel=1e-3)
 
 
+async def test_sale_that_pool_takes_in_part_has_no_loss(market: Market) -> None:
+    exchanges = market.exchanges
+    token = exchanges.create_token("Like a coin", "LIKE", supply=COIN)
+    exchanges.add_v3_pool({token: COIN, exchanges.wrap(COIN): COIN}, ticks=(-60, 60))
+    (pool,) = await find_pools(market.rpc, market.chain_id, token.lower())
+
+    impacts = await quote_impacts(market.rpc, market.chain_id, pool)
+
+    assert [(each.usd, each.percent) for each in impacts] == [(100, 0.3149), (1_000, 0.4486), (10_000, None)]
+
+
 async def test_sale_below_smallest_unit_is_not_called_impossible(market: Market) -> None:
     exchanges = market.exchanges
     token = exchanges.create_token("Whole", "WHOLE", decimals=0, supply=10**6)

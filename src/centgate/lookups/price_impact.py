@@ -11,12 +11,12 @@ from centgate.chains import well_known_chain
 from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, Exchange
-from centgate.crypto.token.pool_math import loss_percent, quote_v2_sale
+from centgate.crypto.token.pool_math import is_last_root, loss_percent, quote_v2_sale
 from centgate.crypto.token.pools import MAX_V4_AMOUNT, PoolKey, PoolState, PriceImpact
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups.contract_answers import confirm_answer, has_any_code
-from centgate.lookups.erc20 import WORD, decode_uint, encode_address, encode_uint
+from centgate.lookups.erc20 import WORD, decode_uint, decode_word, encode_address, encode_uint
 from centgate.lookups.pool_candidates import NATIVE_CURRENCY, encode_v4_terms
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc
@@ -84,7 +84,8 @@ async def _quote_sales(
     if exchange.quoter and not any(answers) and not await has_any_code(rpc, chain_id, [exchange.quoter]):
         rpc.trace.add_warning(f"sales could not be quoted: {exchange.name}'s quoter is not at this node")
         return None
-    confirm_quote = partial(confirm_answer, rpc, chain_id, parse=decode_uint, subject="the quote of a sale")
+    parse = _parse_root_quote if exchange.kind in ("v3", "slipstream") else decode_uint
+    confirm_quote = partial(confirm_answer, rpc, chain_id, parse=parse, subject="the quote of a sale")
     pairs = zip(calls, answers, strict=True)
     quotes = await asyncio.gather(*(attempt(confirm_quote, call, answer) for call, answer in pairs))
     received = {
@@ -95,6 +96,17 @@ async def _quote_sales(
     if lost := [f"${usd:,}" for usd in amounts if usd not in received]:
         rpc.trace.add_warning(f"the sale of {', '.join(lost)} is left out: the node did not quote it")
     return received
+
+
+def _parse_root_quote(answer: bytes | None) -> int | None:
+    """Parse what a pool pays and the price after the sale; 0 if its liquidity ends before all is sold.
+
+    The quoter then gives what the pool pays for the part that it takes.
+    """
+    received = decode_uint(answer)
+    if received is None or answer is None or len(answer) < 2 * WORD:
+        return received
+    return 0 if is_last_root(decode_word(answer, 1)) else received
 
 
 def _quote_call(exchange: Exchange, state: PoolState, amount: int) -> ContractCall:

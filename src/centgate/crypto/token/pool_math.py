@@ -40,6 +40,11 @@ def is_possible_root(sqrt_price: int | None) -> bool:
     return sqrt_price is not None and (sqrt_price == 0 or _MIN_ROOT <= sqrt_price < _MAX_ROOT)
 
 
+def is_last_root(sqrt_price: int) -> bool:
+    """Return True for the `sqrtPriceX96` at which a swap without a limit of its own ends."""
+    return sqrt_price in (_MIN_ROOT + 1, _MAX_ROOT - 1)
+
+
 def price_of_stable(
     reserve: int, other_reserve: int, decimals: int, other_decimals: int
 ) -> tuple[int, int] | None:
