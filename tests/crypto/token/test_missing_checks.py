@@ -184,3 +184,16 @@ def test_unreadable_verdict_is_reported():
     facts = change_simulation(honeypot=None, unreadable=("honeypotResult.isHoneypot",))
 
     assert any("gives no boolean as isHoneypot" in each for each in evaluate_token(facts).warnings)
+
+
+@pytest.mark.parametrize("buy_tax", [None, 0.0])
+def test_failed_purchase_beside_sales_of_holders_is_said(buy_tax: float | None):
+    own = replace(OWN, buy_tax=buy_tax, explanation="the token's transfer fails" if buy_tax is None else None)
+
+    warnings = evaluate_token(replace(FACTS, own_simulation=own)).warnings
+
+    warning = (
+        "no purchase succeeded in the simulation on the chain itself (the token's transfer fails); not "
+        "checked there: whether it can be bought, the buy tax"
+    )
+    assert (warning in warnings) is (buy_tax is None)

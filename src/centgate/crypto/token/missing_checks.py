@@ -144,11 +144,16 @@ def _unread_checks(evidence: TokenEvidence, part: str) -> list[str]:
 
 def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
     """Yield what our own simulation left open."""
+    reason = f" ({trade.result.explanation})" if trade.result.explanation else ""
     if not trade.has_result or trade.is_pair_empty:
-        reason = f" ({trade.result.explanation})" if trade.result.explanation else ""
         checks = ", ".join(_CHECKS_BY_SOURCE["onchain:simulation"])
         yield f"the simulation on the chain itself has no result{reason}; not checked there: {checks}"
         return
+    if trade.result.buy_tax is None:  # holders may sell nevertheless
+        yield (
+            f"no purchase succeeded in the simulation on the chain itself{reason}; not checked there: "
+            "whether it can be bought, the buy tax"
+        )
     if trade.result.holder_sales is None:
         yield f"no holder was found to sell at; not checked on the chain: {HOLDER_CHECKS}"
     # a transfer that was refused with words of a pause, or by an account that cannot sell, says nothing
