@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from lookups.pool_market import COIN, TOKEN, Market
+
+from centgate.timestamps import format_timestamp
 
 
 @pytest.mark.extended
@@ -20,6 +23,20 @@ async def test_stale_feed_gives_no_usd_price(market: Market, age: int) -> None:
     assert pool.price_in_quote == 1e-5
     assert pool.price_usd == (None if age else pytest.approx(0.03))
     assert bool(market.rpc.trace.warnings) is bool(age)
+
+
+@pytest.mark.parametrize("age", [3_000, 6_000])
+async def test_price_older_than_an_hour_is_said(market: Market, age: int) -> None:
+    exchanges, updated_at = market.exchanges, int(time.time()) - age
+    exchanges.add_v2_pool({market.token: 10**6 * TOKEN, exchanges.wrap(10 * COIN): 10 * COIN})
+    exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=updated_at)
+
+    (pool,) = await market.pools()
+
+    written = format_timestamp(datetime.fromtimestamp(updated_at, UTC))
+    warning = f"Chainlink's price of the native coin is older than an hour: of {written}"
+    assert pool.price_usd == pytest.approx(0.03)
+    assert market.rpc.trace.warnings == ([warning] if age > 3_600 else [])
 
 
 @pytest.mark.extended

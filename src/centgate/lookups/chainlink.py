@@ -12,6 +12,10 @@ from centgate.crypto.wallet.wallets import Price
 from centgate.lookups.erc20 import WORD, decode_word
 from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.contract_calls import ContractCall
+from centgate.timestamps import format_timestamp
+
+OLD_PRICE_AGE = 3600
+"""Seconds from which the age of a price that is used is named in a warning."""
 
 
 def native_price_calls(chain_id: int) -> list[ContractCall]:
@@ -39,6 +43,9 @@ def parse_native_price(trace: RequestTrace, chain_id: int, answers: Sequence[byt
             else "the chain's sequencer is down or has just restarted"
         )
         trace.add_warning(f"{reason}, so Chainlink's prices are not used")
+    elif price.at and time.time() - price.at.timestamp() > OLD_PRICE_AGE:
+        written = format_timestamp(price.at)
+        trace.add_warning(f"Chainlink's price of the native coin is older than an hour: of {written}")
     return price
 
 
