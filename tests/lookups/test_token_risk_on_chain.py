@@ -377,9 +377,8 @@ async def test_token_that_cannot_be_traded_has_an_answer(tokens: ServedTokens):
     assert any("(transfers are paused); not checked there: " in each for each in data["warnings"])
 
 
-@pytest.mark.extended
 async def test_token_without_pool_is_no_data(tokens: ServedTokens):
-    with pytest.raises(NoData):
+    with pytest.raises(NoData, match="and no pool of it was found"):
         await run_token_risk(tokens.url, tokens.deploy("Plain").lower())
 
 

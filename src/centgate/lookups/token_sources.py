@@ -84,7 +84,10 @@ class TokenSources(Struct, frozen=True):
         is_tried = simulation is not None and simulation.explanation != NO_FEATURES
         if is_tried and (self.chain.liquidity is not None or self.chain.pools):
             return None  # the chain shows a pool in which it cannot be traded, as while it is paused
-        return _no_evidence(token, self.simulation, *self.listing.missing)
+        message = f"no source has data on the token {token}"
+        if self.chain.missing_reason == "no_pair":
+            message = f"no source has analysed the token {token}, and no pool of it was found"
+        return _no_evidence(message, self.simulation, *self.listing.missing)
 
     def build_evidence(self, chain_id: int) -> TokenEvidence:
         """Return the evidence of all sources."""
@@ -218,11 +221,11 @@ async def simulate_trade(honeypotis: HoneypotIs, chain_id: int, token: str) -> S
     )
 
 
-def _no_evidence(token: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
-    """Return a source's failure if a retry may succeed, else NoData."""
+def _no_evidence(message: str, *missing: SimulationOutcome) -> NoData | ProviderFailure:
+    """Return a source's failure if a retry may succeed, else NoData with a message."""
     failures = [each for each in missing if isinstance(each, ProviderFailure)]
-    no_data = NoData(f"no source has data on the token {token}")
-    return next((each for each in failures if not isinstance(each, ProviderUnconfigured)), no_data)
+    retryable = (each for each in failures if not isinstance(each, ProviderUnconfigured))
+    return next(retryable, NoData(message))
 
 
 def _missing_reason(simulated: SimulationOutcome) -> MissingReason | None:
