@@ -42,6 +42,9 @@ def write_index(folder: Path, *pages: IndexedPage) -> None:
     writer.close()
     state = CrawlState(folder)
     state.add_site(SITE, 100)
+    state.add_pages(IndexedSite(SITE, 100), [(page.url, None) for page in pages])
+    for page in state.list_due(SITE, 100, time.time()):
+        state.record_reading(page, "indexed")
     state.finish_site(SITE, None)
     state.close()
 
@@ -130,6 +133,18 @@ def test_query_outside_of_sites_is_no_data_with_coverage(client: httpx.Client, s
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (404, "no_data")
     assert error["message"] == "Site index knows no page that matches; it covers one page of docs.example"
+
+
+def test_site_without_readable_page_is_not_covered(client: httpx.Client, settings: Settings) -> None:
+    write_index(settings.siteindex_folder, build_page())
+    with closing(CrawlState(settings.siteindex_folder)) as state:
+        state.add_site("https://down.example/", 100)
+        state.finish_site("https://down.example/", "robots.txt was answered with status 503")
+
+    response = search(client, "weather in Paris")
+
+    message = response.json()["error"]["message"]
+    assert message == "Site index knows no page that matches; it covers one page of docs.example"
 
 
 def test_search_by_meaning_is_answered_by_words_with_warning(
@@ -278,15 +293,11 @@ async def test_old_pages_are_reported_and_category_is_refused(tmp_path: Path) ->
 
 async def test_time_of_unchanged_reading_counts_once_committed(tmp_path: Path) -> None:
     folder = Settings().siteindex_folder
-    page = build_page(fetched="2024-01-01T00:00:00Z")
-    write_index(folder, page)
+    write_index(folder, build_page(fetched="2024-01-01T00:00:00Z"))
     with closing(CrawlState(folder)) as state:
-        site = IndexedSite(SITE)
-        state.add_pages(site, [(page.url, None)])
-        (due,) = state.list_due(SITE, 1, time.time())
-        state.record_reading(due, "indexed")
         state.settle()
         state.make_due(SITE)
+        (due,) = state.list_due(SITE, 1, time.time())
         state.record_unchanged(due)
         async with open_provider(SiteIndex, tmp_path) as provider:
             (before,) = (await provider.search("kumquat", 5)).hits

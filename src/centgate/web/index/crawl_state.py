@@ -390,8 +390,12 @@ def _folder_of(site: PageUrl) -> str:
 
 
 def list_covered_sites(folder: Path) -> list[str]:
-    """Return the sites that were crawled, by their addresses; empty if the file is unreadable."""
-    rows = _read_rows(folder, "select url from site where crawled is not null order by url")
+    """Return the sites with a page that can be found, by their addresses; empty if the file is unreadable."""
+    statement = (
+        "select url from site where exists "
+        "(select 1 from page where page.site = site.url and status = 'indexed') order by url"
+    )
+    rows = _read_rows(folder, statement)
     return [url for (url,) in rows]
 
 
