@@ -293,6 +293,19 @@ async def test_redirect_off_site_is_not_indexed(
             assert crawled.paths("tangelo") == []
 
 
+async def test_address_that_leads_to_another_site_is_told(
+    site: SmallSite, page_reader: OpenReader, tmp_path: Path
+) -> None:
+    with serve_small_site() as other:
+        other.respond("/", build_article("pomelo", "/more"))
+        site.respond("/", "", status=301, Location=other.url_of("/"))
+        async with open_crawl(page_reader, tmp_path, site, other) as crawled:
+            report = await crawled.crawl()
+
+    assert not report.counts
+    assert report.message == f"it names no page of its own, but {other.url_of('/')}: add that site instead"
+
+
 @pytest.mark.extended
 async def test_failing_page_is_removed_after_repeated_failures(
     site: SmallSite, page_reader: OpenReader, tmp_path: Path

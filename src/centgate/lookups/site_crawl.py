@@ -126,6 +126,8 @@ class SiteCrawler:
             for url in self._state.forget_gone(site.url, [link.url for link in links]):
                 self._writer.delete(url)  # in case that a crawl was killed before it was committed
             self._state.add_pages(site, [(link.url, link.modified) for link in links])
+        if not any(site.contains(link.url) for link in links):
+            return f"it names no page of its own, but {links[0].url}: add that site instead"
         return None
 
     async def _read_due(self, site: IndexedSite, limit: int, report: CrawlReport) -> None:
