@@ -118,6 +118,15 @@ def test_crawl_reports_incomplete_site_map(run: Command, site: SmallSite) -> Non
     assert "/maps/all.xml was not read" in run("crawl", "--pause", "0").output
 
 
+def test_status_shows_whole_addresses(run: Command) -> None:
+    url = "https://documentation.of-a-project.example/reference/manual/"
+    run("add", url)
+
+    output = run("status").output
+
+    assert url in "".join(line.split("│")[1].strip() for line in output.splitlines() if "│" in line)
+
+
 def test_nothing_is_fetched_before_crawl(run: Command, site: SmallSite) -> None:
     assert run("add", site.url).exit_code == 0
     assert site.requested_paths == []

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import asdict
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from centgate.cli.options import Json
 from centgate.cli.server_settings import load_settings
@@ -259,7 +259,9 @@ def _open_writer(settings: Settings, state: CrawlState) -> Generator[PageIndexWr
 
 
 def _format_statuses(statuses: list[SiteStatus]) -> Table:
-    table = Table("site", "found", "others", "of at most", "oldest", "last crawl")
+    # folded, since the address names the site to `crawl` and `remove`
+    address = Column("site", overflow="fold")
+    table = Table(address, "found", "others", "of at most", "oldest", "last crawl")
     for each in statuses:
         others = ", ".join(f"{n} {status}" for status, n in each.counts.items() if status != "indexed")
         found = f"{each.counts.get('indexed', 0):,}"
