@@ -71,6 +71,10 @@ def test_ordinary_page_is_no_bot_check(html: str) -> None:
         "<body><app-root></app-root><script src=a.js></script>",
         "<body><p>Loading</p><script src=a.js></script><script src=b.js></script>",
         "<body><p>Please enable JavaScript to view this site.</p><script src=a.js></script>",
+        "<body><script src=a.js></script>",
+        "<title>App</title><script type=module src=a.js></script><body>",
+        "<body><p>This page has moved.</p><script>window.location.href = '/new'</script>",
+        "<body><p>You are led on.</p><script>setTimeout(() => location.replace('/new'), 9)</script>",
     ],
 )
 def test_application_shell_is_reported(html: str) -> None:
@@ -87,6 +91,8 @@ def test_application_shell_is_reported(html: str) -> None:
         "<body><p>A short page without scripts.</p>",
         "<body><p>A short page.</p><script type='application/ld+json'>{}</script>",
         "<body><p>A short page that counts its visitors.</p><script src=count.js></script>",
+        "<body><p>A short page.</p><script>if (location.href == home) count()</script>",
+        "<body><img src=a.png><script type='application/ld+json'>{}</script>",
     ],
 )
 def test_page_with_text_needs_no_scripts(html: str) -> None:
@@ -168,6 +174,7 @@ def test_short_page_is_complete(html: str) -> None:
         "<app-root>Please wait while the application loads</app-root><script src=a.js></script>",
         "<p>You need to enable JavaScript to run this app.</p><script src=a.js></script>",
         "<div id=app>Loading\u2026</div><footer><a href=/i>Imprint</a></footer><script src=a.js></script>",
+        "<p>Redirecting\u2026</p><script>location.assign('/new')</script>",
         "<div id=root>Loading</div><div hidden><p>We use cookies.</p></div><script src=a.js></script>",
     ],
 )

@@ -44,6 +44,7 @@ _CHALLENGE_TEXT = re.compile(
 _REFRESH = re.compile(r"\s*(\d{1,3})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'<>]+)", re.IGNORECASE)
 _MAX_REFRESH_SECONDS = 5
 """Maximum delay of a `refresh` that makes a page a redirect."""
+_NAVIGATION = re.compile(r"\blocation(?:\.href)?\s*=(?!=)|\blocation\.(?:replace|assign)\(")
 _MAX_METAS = 50
 _MAX_NOTE_LENGTH = 2000
 _APP_ROOTS = (
@@ -66,7 +67,8 @@ MAX_PLACEHOLDER_LETTERS = 60
 MAX_PLACEHOLDER_WORDS = 4
 MAX_PLACEHOLDER_LENGTH = 100
 _PLACEHOLDER = re.compile(
-    r"\bloading\b|\bplease wait\b|\bone moment\b|\binitiali[sz]ing\b|\bgeladen\b|\bl\u00e4dt\b|"
+    r"\bloading\b|\bplease wait\b|\bone moment\b|\bredirecting\b|\binitiali[sz]ing\b|"
+    r"\bgeladen\b|\bl\u00e4dt\b|"
     r"\bchargement\b|\bcargando\b|\bcaricamento\b|\bcarregando\b|\bladen\b|\u52a0\u8f7d\u4e2d|\u8aad\u307f\u8fbc\u307f\u4e2d|"
     r"\u0437\u0430\u0433\u0440\u0443\u0437\u043a\u0430",
     re.IGNORECASE,
@@ -126,16 +128,23 @@ def needs_scripts(root: Element, text: str) -> bool:
     """True if a page shows little text and looks like a shell for its scripts."""
     if len(text) >= MAX_SHELL_TEXT * 2:
         return len(text) < MAX_FRAME_TEXT and has_empty_app_root(root)
-    scripts = sum(1 for each in root.iter("script") if _is_run(each))
+    scripts = [each for each in root.iter("script") if _is_run(each)]
     if not scripts:
         return False
+    if not text:
+        return True  # a picture with a counter of visitors is rendered as well, since it has nothing to give
     has_notice = any(
         _NEEDS_JAVASCRIPT.search(extract_all_text(each)[:_MAX_NOTE_LENGTH]) for each in root.iter("noscript")
     )
     has_app_root = bool(find_by_xpath(root, _APP_ROOTS))
     if has_notice or has_app_root or _NEEDS_JAVASCRIPT.search(text):
         return True
-    return len(text) < MAX_SHELL_TEXT and scripts >= 2
+    return len(text) < MAX_SHELL_TEXT and (len(scripts) >= 2 or _leads_elsewhere(scripts[0]))
+
+
+def _leads_elsewhere(script: Element) -> bool:
+    """True if a script sets the address of the page."""
+    return _NAVIGATION.search((script.text or "")[:_MAX_NOTE_LENGTH]) is not None
 
 
 def has_scripts(root: Element) -> bool:
