@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -21,6 +22,7 @@ from centgate.providers import pagereader as pagereader_module
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
+from centgate.web.browser.executable import EXECUTABLE_NAMES
 from centgate.web.extract import parts as extract_parts
 from centgate.web.extract.parts import take_part
 from centgate.web.results import UnreadPage, WebPage
@@ -271,6 +273,21 @@ async def test_failure_of_browser_is_named(site: Site, open_reader: Reader) -> N
             await pagereader.read_page(url, only_main_content=True)
 
     assert "has no text without its scripts, and a browser could not read it either: " in str(unread.value)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, EXECUTABLE_NAMES)), reason="no Chromium here")
+@pytest.mark.parametrize("target", ["/secret", "/missing"])
+async def test_page_to_which_scripts_lead_is_checked(target: str, site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    site.set_page("/secret", "<p>" + "The text of a page that no robot may read. " * 20)
+    site.set_page("/missing", "<p>There is no such page.", status=404)
+    url = site.set_page("/old", f"<script>location.href = '{target}'</script>")
+
+    async with open_reader(pagereader_render=True) as pagereader:
+        with pytest.raises(PageUnread if target == "/secret" else NoData) as error:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert ("robots.txt" if target == "/secret" else "status 404") in str(error.value)
 
 
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])

@@ -290,7 +290,8 @@ class PageReader(FetchingProvider):
     ) -> tuple[FetchResult, ExtractedPage, str]:
         """Return the page rendered by a browser; if that fails, the page as read, with a warning.
 
-        The text says what was tried, for a page that has no text even so.
+        The text says what was tried, for a page that has no text even so. Raises PageUnread or NoData if the
+        scripts lead to a page that may not be read, or to none.
         """
         detail = " without its scripts"
         renderer = self._server_resources.renderer
@@ -307,6 +308,10 @@ class PageReader(FetchingProvider):
         )
         rendered = dataclasses.replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
+        if rendered.url != fetched.url:
+            await self._check_robots(rendered.url)
+            if error := self._status_error(rendered):
+                raise error
         told = await extract(rendered)
         told = replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
         return rendered, told, ", also after a browser ran its scripts"
