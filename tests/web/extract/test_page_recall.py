@@ -419,6 +419,19 @@ def test_questions_in_buttons_become_headings() -> None:
     assert PARAGRAPHS[4] in text
 
 
+def test_question_in_button_above_its_answer_is_kept() -> None:
+    questions = "".join(
+        f"<div><button>Question {n}?</button><div><p>{each}</p></div></div>"
+        for n, each in enumerate(PARAGRAPHS)
+    )
+    form = "<form><input name=user><button>Forgot it?</button><div>Send</div></form>"
+
+    text = extract_text(f"<main><h1>T</h1>{questions}{form}</main>").markdown
+
+    assert f"Question 4?\n\n{PARAGRAPHS[4]}" in text
+    assert "Forgot it?" not in text
+
+
 def test_end_of_longest_page_is_said_to_be_missing() -> None:
     pages = [extract_text(f"<main>{'<p>Words of a page.</p>' * count}</main>") for count in (20_000, 30_000)]
 

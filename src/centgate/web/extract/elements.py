@@ -35,6 +35,8 @@ HEADING_LEVELS = {f"h{level}": level for level in range(1, 7)}
 TITLE_TAGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary", "th")
 _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
+_MIN_ANSWER = 40
+"""Characters of a block of text that may be the answer to the question above it."""
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
 _UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script clippath mask pattern marker")
@@ -228,9 +230,18 @@ def _is_title(button: Element) -> bool:
     """True if a button is in a title, or opens the answer to the question that it holds."""
     if next(button.iterancestors(*TITLE_TAGS), None) is not None:
         return True
-    if button.get("aria-expanded") is None and button.get("aria-controls") is None:
+    if not extract_beginning(button, _MAX_QUESTION).endswith("?"):
         return False
-    return extract_beginning(button, _MAX_QUESTION).endswith("?")
+    has_state = button.get("aria-expanded") is not None or button.get("aria-controls") is not None
+    return has_state or _stands_above_text(button)
+
+
+def _stands_above_text(button: Element) -> bool:
+    """True if a block of text follows, as the answer does in pages that do not say what a button opens."""
+    following = button.getnext()
+    if following is None or following.tag not in BLOCK_TAGS:
+        return False
+    return len(extract_beginning(following, _MIN_ANSWER)) >= _MIN_ANSWER
 
 
 def _show_button(button: Element) -> None:
