@@ -478,6 +478,12 @@ def generate_html(draw: st.DrawFn, depth: int = 4) -> str:
     return "".join(parts)
 
 
+def test_backtick_is_kept_from_marks_of_code() -> None:
+    text = convert_body("<p>Write <code>x` </code>, <code> `y</code> or <code>z`&#x200b;</code>.")
+
+    assert text == "Write `` x` ``, `` `y `` or `` z` ``."
+
+
 @pytest.mark.extended
 @given(generate_html())
 def test_any_page_gives_valid_markdown(body: str) -> None:

@@ -149,12 +149,13 @@ def wrap_in_marks(content: str, mark: str) -> str:
 
 
 def format_code_span(code: str) -> str:
-    """Return code as a code span."""
-    if not code.strip():
+    """Return code as a code span, without the spaces around it."""
+    bare = strip_invisible(code).strip()
+    if not bare:
         return code
-    ticks = "`" * (max((len(run) for run in BACKTICKS.findall(code)), default=0) + 1)
-    edge = " " if code[0] == "`" or code[-1] == "`" else ""
-    return f"{ticks}{edge}{code.strip() if not edge else code}{edge}{ticks}"
+    ticks = "`" * (max((len(run) for run in BACKTICKS.findall(bare)), default=0) + 1)
+    edge = " " if bare[0] == "`" or bare[-1] == "`" else ""
+    return f"{ticks}{edge}{bare}{edge}{ticks}"
 
 
 def escape_brackets(text: str) -> str:
