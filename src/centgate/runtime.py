@@ -58,7 +58,10 @@ DRAIN_SECONDS = 4
 """Seconds for payments in progress to finish at shutdown."""
 WALLET_READS = 4
 """Maximum number of reads of the journal at once for wallets that sign in."""
-LATE_MODULES = ("eth_abi.abi", "rapidfuzz", "charset_normalizer")
+LATE_MODULES = (
+    *("eth_abi.abi", "rapidfuzz", "charset_normalizer", "nodesemver"),
+    *("centgate.web.extract.extract", "centgate.libdocs.index.build_job"),
+)
 """Modules that only some answers need: imported by a thread after the start, which they would delay."""
 LATE_IMPORT_DELAY = 0.5
 """Seconds after the start; a request that needs them earlier waits for the import."""

@@ -14,7 +14,7 @@ from centgate.errors import (
     ProviderFailure,
 )
 from centgate.fallback import open_task_group
-from centgate.libdocs.index import search_index
+from centgate.libdocs.index.index_file import read_metadata
 from centgate.libdocs.index.resolve import (
     WEAK_SCORE,
     add_namesake,
@@ -437,14 +437,16 @@ class PackageDocs(Provider):
         self, title: IndexKey, file: Path, topic: str | None, budget: int, *, package: Package | None
     ) -> list[DocSnippet]:
         """Return the snippets of an index; of a `package` whose site was not read whole it is read again."""
+        from centgate.libdocs.index.search_index import search  # late, see `runtime.LATE_MODULES`
+
         try:
-            about = await asyncio.to_thread(search_index.read_metadata, file)
-            snippets = await asyncio.to_thread(search_index.search, file, topic, budget)
+            about = await asyncio.to_thread(read_metadata, file)
+            snippets = await asyncio.to_thread(search, file, topic, budget)
             if not snippets and topic:
                 self.trace.add_warning(
                     f"nothing in {title.name} {title.version} matches the topic: this is an introduction"
                 )
-                snippets = await asyncio.to_thread(search_index.search, file, None, budget)
+                snippets = await asyncio.to_thread(search, file, None, budget)
         except (OSError, sqlite3.Error) as error:
             self._indexes.discard(title)
             raise self.invalid_response(

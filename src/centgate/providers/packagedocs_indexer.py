@@ -13,15 +13,13 @@ from cachetools import TTLCache
 
 from centgate.errors import AnswerTooLong, CentgateError, NoData, ProviderRateLimited, ProviderTimeout
 from centgate.fallback import open_task_group
-from centgate.libdocs.archive.archives import BadArchive
-from centgate.libdocs.index.build_job import build_index
 from centgate.libdocs.index.downloads import download_archives
 from centgate.libdocs.index.repository import RepositoryArchive, RepositoryReader, store_repository
 from centgate.libdocs.index.resolve import index_key
 from centgate.libdocs.index.site_pages import SiteReader, SiteText, store_pages
 from centgate.libdocs.index.store import IndexKey, IndexStore, TooManyBuilds
 from centgate.libdocs.registry.client import RegistryClient
-from centgate.libdocs.registry.packages import Package
+from centgate.libdocs.registry.packages import BadArchive, Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 from centgate.providers.documentation_site import SitePages
 from centgate.sandbox import TaskFailed
@@ -197,6 +195,8 @@ class PackageIndexer:
 
         Raises NoData if none has documentation.
         """
+        from centgate.libdocs.index.build_job import build_index  # late, see `runtime.LATE_MODULES`
+
         assert self._resources, "no provider is called during startup validation"
         origin = {"registry": package.registry, "name": package.name, "version": package.version}
         unreadable = not package.archives

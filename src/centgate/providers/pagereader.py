@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
 
 import structlog
@@ -23,7 +23,6 @@ from centgate.sanitize import clean_line
 from centgate.settings import Settings
 from centgate.web.browser.executable import RenderFailed
 from centgate.web.extract.content_type import MEDIA_TYPES, PARSER_ERRORS, Unreadable, Unsupported
-from centgate.web.extract.extract import ExtractedPage, extract_page
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
 from centgate.web.extract.parts import PagePart, take_part
@@ -32,6 +31,9 @@ from centgate.web.fetch.site import find_site
 from centgate.web.fetch.validators import Validators
 from centgate.web.results import UnchangedPage, UnreadPage, WebPage
 from centgate.web.sitemap.robots import check_redirects
+
+if TYPE_CHECKING:
+    from centgate.web.extract.extract import ExtractedPage
 
 READ_SECONDS = 5
 """Seconds for parsing one page."""
@@ -121,6 +123,8 @@ class PageReader(FetchingProvider):
     @instrumented
     async def probe(self) -> str:
         """Parse a page of one sentence, as pages of buyers are parsed."""
+        from centgate.web.extract.extract import extract_page  # late, see `runtime.LATE_MODULES`
+
         page = (b"<p>This page can be read.</p>", "text/html", "https://example.com/")
         try:
             await self._server_resources.page_parsers.run_task(
@@ -248,6 +252,8 @@ class PageReader(FetchingProvider):
     async def _extract(
         self, fetched: FetchResult, *, parse_time: _ParseTime, only_main_content: bool
     ) -> ExtractedPage:
+        from centgate.web.extract.extract import extract_page  # late, see `runtime.LATE_MODULES`
+
         started, seconds = time.monotonic(), min(parse_time.limit, parse_time.left)
         run, host = self._server_resources.page_parsers.run_task, _host_of(fetched.url)
         site = await asyncio.to_thread(find_site, fetched.url)  # it reads the public suffix list once

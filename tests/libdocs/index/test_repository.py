@@ -13,9 +13,8 @@ from small_site import SmallSite, serve_small_site
 
 from centgate.libdocs.index import repository
 from centgate.libdocs.index.build_job import DownloadedArchive, build_index
+from centgate.libdocs.index.index_file import REPOSITORY_FOLDER, read_metadata
 from centgate.libdocs.index.repository import list_tags
-from centgate.libdocs.index.rows import REPOSITORY_FOLDER
-from centgate.libdocs.index.search_index import read_metadata
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import find_repository, is_on_github

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from centgate.libdocs.index import search_index
 from centgate.libdocs.index.boosts import SPECIAL_PAGE_FACTOR, apply_boosts
 from centgate.libdocs.index.dedupe import drop_variants
+from centgate.libdocs.index.index_file import read_metadata
 from centgate.libdocs.index.tokenizer import stem_words
 from centgate.libdocs.parse.chunk import Chunk
 from centgate.libdocs.parse.documents import PackageDocument
@@ -191,7 +192,7 @@ def test_counts_and_metadata_are_stored(tmp_path: Path) -> None:
 
     built = search_index.write_index(file, [PackageDocument("README.md", README, "markdown", None)], ABOUT)
 
-    about = search_index.read_metadata(file)
+    about = read_metadata(file)
     assert about["name"] == "acme"
     assert about["repository"] == "acme/lib"
     assert (about["pieces"], about["snippet_count"]) == (str(built.chunks), str(built.with_code))
@@ -396,7 +397,7 @@ def test_too_slow_build_finishes_with_parts_so_far(tmp_path: Path) -> None:
     built = search_index.write_index(file, pages, ABOUT, max_seconds=0)
 
     assert built.chunks == 1
-    assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
+    assert "within the time limit" in read_metadata(file)["incomplete"]
 
 
 @pytest.mark.parametrize(
@@ -411,7 +412,7 @@ def test_documents_that_add_nothing_are_read_within_the_time_limit(text: str, tm
     search_index.write_index(file, [first, *others], ABOUT, max_seconds=0.5)
 
     assert time.monotonic() - started < 2
-    assert "within the time limit" in search_index.read_metadata(file)["incomplete"]
+    assert "within the time limit" in read_metadata(file)["incomplete"]
 
 
 def test_pages_about_project_are_no_introduction(tmp_path: Path) -> None:

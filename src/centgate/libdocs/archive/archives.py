@@ -24,7 +24,7 @@ from msgspec import Struct, field
 from centgate.libdocs.archive.file_selection import document_kind, select_documents
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.js_exports import find_entries
-from centgate.libdocs.registry.packages import Archive, ArchiveKind
+from centgate.libdocs.registry.packages import Archive, ArchiveKind, BadArchive
 
 MEGABYTE = 1 << 20
 MAX_FILE_BYTES = MEGABYTE
@@ -56,10 +56,6 @@ _ARCHIVE_ERRORS = (
     OverflowError,
 )
 """Exceptions that Python's readers raise for malformed archives."""
-
-
-class BadArchive(Exception):
-    """The archive is malformed or differs from its registry entry. The message is a clause."""
 
 
 class _SizeLimitReached(Exception):

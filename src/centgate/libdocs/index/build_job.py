@@ -7,27 +7,17 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from centgate.libdocs.archive.archives import ArchiveContents, BadArchive, read_archive
+from centgate.libdocs.archive.archives import ArchiveContents, read_archive
 from centgate.libdocs.index import search_index
-from centgate.libdocs.index.rows import REPOSITORY_FOLDER
+from centgate.libdocs.index.index_file import REPOSITORY_FOLDER
 from centgate.libdocs.index.site_pages import load_pages, split_site
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.libdocs.parse.js_exports import find_reexported_packages, find_used_parts
 from centgate.libdocs.registry.npm import TYPES_SCOPE
-from centgate.libdocs.registry.packages import Archive
+from centgate.libdocs.registry.packages import BadArchive, DownloadedArchive
 
 INDEX_SECONDS = 25
 """Time limit for indexing the documents; the most important files come first."""
-
-
-class DownloadedArchive(Struct, frozen=True):
-    """A downloaded archive, ready to be read."""
-
-    archive: Archive
-    file: Path
-    """File with its bytes: passing the bytes themselves to the process would block the sender."""
-    path_prefix: str = ""
-    """Prefix of its paths; empty for the library itself."""
 
 
 class BuildOutcome(Struct, frozen=True):

@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from centgate.errors import AnswerTooLong
 from centgate.fallback import open_task_group
-from centgate.libdocs.index.build_job import DownloadedArchive
 from centgate.libdocs.index.store import UNFINISHED_SUFFIX
 from centgate.libdocs.registry.client import RegistryClient
-from centgate.libdocs.registry.packages import Archive, Package
+from centgate.libdocs.registry.packages import Archive, DownloadedArchive, Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 
 MAX_TOTAL_BYTES = MAX_ARCHIVE_BYTES + (30 << 20)

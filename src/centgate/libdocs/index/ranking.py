@@ -12,9 +12,10 @@ from itertools import islice
 from msgspec import Struct
 
 from centgate.libdocs.index.dedupe import are_alike
+from centgate.libdocs.index.index_file import SITE_FOLDER
 from centgate.libdocs.index.name_fit import QuestionFit, measure_name_fits
 from centgate.libdocs.index.query import NAME_BOOST, DocsQuery, QueryTerm
-from centgate.libdocs.index.rows import SITE_FOLDER, ChunkRow, find_definitions, read_chunks
+from centgate.libdocs.index.rows import ChunkRow, find_definitions, read_chunks
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
 from centgate.libdocs.index.usage import declares_bare_type, declares_error
 from centgate.libdocs.parse.documents import is_test

@@ -14,10 +14,9 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
 
-from centgate.libdocs.index.build_job import DownloadedArchive
-from centgate.libdocs.index.rows import REPOSITORY_FOLDER
+from centgate.libdocs.index.index_file import REPOSITORY_FOLDER
 from centgate.libdocs.index.store import UNFINISHED_SUFFIX
-from centgate.libdocs.registry.packages import Archive, Package
+from centgate.libdocs.registry.packages import Archive, DownloadedArchive, Package
 from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fetcher import Fetcher

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from centgate.libdocs.index import search_index
+from centgate.libdocs.index.index_file import read_metadata
 from centgate.libdocs.index.store import IndexKey, IndexStore
 from centgate.libdocs.libraries import DocumentedLibrary
 from centgate.libdocs.registry.aliases import ALIASES
@@ -147,6 +147,6 @@ def _count_snippets(package: Package, shelves: IndexStore) -> int | None:
     """Return the number of snippets in the index; None without an index."""
     file = shelves.find(index_key(package))
     try:
-        return int(search_index.read_metadata(file)["snippet_count"]) if file else None
+        return int(read_metadata(file)["snippet_count"]) if file else None
     except (sqlite3.Error, LookupError, ValueError):
         return None

@@ -11,8 +11,6 @@ from msgspec import Struct
 from centgate.libdocs.index.tokenizer import WORD, normalize_name
 from centgate.libdocs.parse.chunk import PART_OF_CODE
 
-SITE_FOLDER, REPOSITORY_FOLDER = "@site/", "@repository/"
-"""Folders of the pages of a documentation site and of a repository in an index; no package has such ones."""
 COLUMNS = "id, page, shown, heads, code, language, text, source_url, weight, trail, complete, usage"
 _BY_ID = f"select {COLUMNS} from piece where id in ({{}})"
 _CHUNKS_OF_NAMES = "select name, piece from name where key in ({})"

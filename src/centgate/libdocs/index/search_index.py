@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sqlite3
 import time
 from collections import Counter
@@ -12,7 +11,6 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -20,6 +18,7 @@ from centgate.files import replace_file
 from centgate.libdocs.index.boosts import README_RANK, apply_boosts, introduction_rank, is_about_project
 from centgate.libdocs.index.completion import complete_chunks
 from centgate.libdocs.index.dedupe import drop_repeats, drop_variants
+from centgate.libdocs.index.index_file import FORMAT, open_read_only
 from centgate.libdocs.index.query import parse_query
 from centgate.libdocs.index.ranking import rank_chunks
 from centgate.libdocs.index.rows import COLUMNS, ChunkRow, find_definitions, read_chunks
@@ -47,8 +46,6 @@ MAX_CHUNKS = 20_000
 """Maximum number of chunks of one library."""
 MIN_GUIDE_PAGES = 50
 """Number of prose pages above which a library has documentation separate from its code."""
-FORMAT = "9"
-"""Version of the file format; an index in another format is not used and is built again."""
 MAX_INTRODUCTION = 60
 """Chunks read for each step of an introduction."""
 MIN_PROSE = 70
@@ -132,7 +129,7 @@ def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
     Without a topic, and for one about the library as a whole, returns an introduction. Raises sqlite3.Error
     if the file is not an index.
     """
-    with closing(_open_read_only(file)) as database:
+    with closing(open_read_only(file)) as database:
         if topic is None or not topic.strip():
             return take_snippets(_introduction(database), budget)
         name = database.execute("select value from about where key = 'name'").fetchone()
@@ -143,15 +140,6 @@ def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
         if introductory:
             return introductory
         return take_snippets(complete_chunks(database, rank_chunks(database, query), budget), budget)
-
-
-def read_metadata(file: Path) -> Mapping[str, str]:
-    """Return the metadata from the build, and `snippet_count`, `chunks`, `built_at` and `format`.
-
-    Raises sqlite3.Error if the file is not an index.
-    """
-    with closing(_open_read_only(file)) as database:
-        return dict(database.execute("select key, value from about"))
 
 
 def collect_chunks(
@@ -291,8 +279,3 @@ def _display_title(chunk: Chunk, library: str) -> str:
 def _definition_rows(number: int, chunk: Chunk) -> Iterator[tuple[str, str, int, bool]]:
     for name in chunk.names:
         yield normalize_name(name), name, number, len(chunk.names) > 1 and name == chunk.names[-1]
-
-
-def _open_read_only(file: Path) -> sqlite3.Connection:
-    # a finished file never changes, so SQLite need not check for changes or locks
-    return sqlite3.connect(f"file:{quote(os.fspath(file))}?mode=ro&immutable=1", uri=True)

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from centgate.errors import UnreadReason
 from centgate.libdocs.archive.file_selection import document_kind
-from centgate.libdocs.index.rows import SITE_FOLDER
+from centgate.libdocs.index.index_file import SITE_FOLDER
 from centgate.libdocs.index.store import UNFINISHED_SUFFIX
 from centgate.libdocs.parse.documents import PackageDocument
 from centgate.sandbox import TaskFailed

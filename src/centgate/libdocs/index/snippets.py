@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from centgate.libdocs.index.rows import REPOSITORY_FOLDER, SITE_FOLDER, ChunkRow
+from centgate.libdocs.index.index_file import REPOSITORY_FOLDER, SITE_FOLDER
+from centgate.libdocs.index.rows import ChunkRow
 from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
 from centgate.libdocs.parse.code_check import close_fences
 from centgate.libdocs.parse.text_split import cut_code, split_text

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from msgspec import Struct
 
-from centgate.libdocs.index.search_index import FORMAT
+from centgate.libdocs.index.index_file import FORMAT
 from centgate.libdocs.registry.package_names import REGISTRIES, RegistryName
 
 MAX_BYTES = 500 << 20

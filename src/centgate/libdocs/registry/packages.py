@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -37,6 +38,20 @@ class Archive(Struct, frozen=True):
     """Bytes, if the registry states them."""
     viewer_url: str | None
     """URL prefix to which a path inside the archive is appended to get a page that shows the file."""
+
+
+class DownloadedArchive(Struct, frozen=True):
+    """A downloaded archive, ready to be read."""
+
+    archive: Archive
+    file: Path
+    """File with its bytes: passing the bytes themselves to the process would block the sender."""
+    path_prefix: str = ""
+    """Prefix of its paths; empty for the library itself."""
+
+
+class BadArchive(Exception):
+    """The archive is malformed or differs from its registry entry. The message is a clause."""
 
 
 class Package(Struct, frozen=True):
