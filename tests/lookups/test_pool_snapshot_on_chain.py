@@ -108,6 +108,18 @@ def test_version_of_exchange_is_named(
     assert (data["dex"], data["dexVersion"]) == (f"Uniswap {version}", version)
 
 
+@pytest.mark.parametrize("is_by_address", [False, True], ids=["of the token", "by address"])
+def test_chain_values_the_whole_supply(
+    client: httpx.Client, chain: DevChain, pools: Pools, *, is_by_address: bool
+) -> None:
+    asked = {"pairAddress": pools.v3} if is_by_address else {"tokenAddress": pools.token}
+
+    body = buy(client, chainId=chain.chain_id, **asked)
+
+    assert body["data"]["fdvUsd"] == pytest.approx(0.02 * 10**8)
+    assert not any("fdvUsd" in each for each in body["warnings"])
+
+
 @pytest.mark.parametrize(("pool", "is_assumed"), [("v2", False), ("v3", True)])
 def test_assumed_price_of_stablecoin_is_warned_of(
     client: httpx.Client, chain: DevChain, pools: Pools, *, pool: str, is_assumed: bool

@@ -23,7 +23,7 @@ from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, build_p
 from centgate.errors import NoData
 from centgate.lookups.chainlink import native_price_calls, parse_native_price
 from centgate.lookups.contract_answers import confirm_answer, has_any_code, parse_address
-from centgate.lookups.erc20 import decimals_call, decode_text, decode_uint, symbol_call
+from centgate.lookups.erc20 import decimals_call, decode_text, decode_uint, symbol_call, total_supply_call
 from centgate.lookups.pool_candidates import (
     FoundPool,
     confirmation_call,
@@ -163,7 +163,7 @@ async def _identify_pool(rpc: Rpc, chain_id: int, address: str) -> FoundPool:
 
 
 def _facts_calls(chain_id: int, token: str) -> list[ContractCall]:
-    return [decimals_call(token), symbol_call(token), *native_price_calls(chain_id)]
+    return [decimals_call(token), symbol_call(token), total_supply_call(token), *native_price_calls(chain_id)]
 
 
 async def confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[bytes | None]) -> TokenFacts:
@@ -171,7 +171,7 @@ async def confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[b
 
     Raises NoData if the token itself has no usable decimals, and ProviderFailure if the node does not tell.
     """
-    answer, symbol, *prices = answers
+    answer, symbol, supply, *prices = answers
     decimals = await confirm_answer(
         rpc, chain_id, decimals_call(token), answer, parse=decode_uint, subject="the decimals of the token"
     )
@@ -179,7 +179,7 @@ async def confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[b
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
     native_price = parse_native_price(rpc.trace, chain_id, prices)
     native_usd = native_price.usd if native_price else None
-    return TokenFacts(decimals, as_clean_name(decode_text(symbol)), native_usd)
+    return TokenFacts(decimals, as_clean_name(decode_text(symbol)), decode_uint(supply), native_usd)
 
 
 class ChainIndex:

@@ -33,6 +33,8 @@ class TokenFacts(Struct, frozen=True):
 
     decimals: int
     symbol: str | None
+    supply: int | None
+    """Base units that exist; None if the token does not tell."""
     native_usd: float | None
     """US dollars for the native coin."""
 
@@ -165,6 +167,7 @@ def _parse_state(pool: FoundPool, facts: TokenFacts, answers: Sequence[bytes | N
         quote,
         token_decimals=facts.decimals,
         token_symbol=facts.symbol,
+        token_supply=facts.supply,
         spot=spot,
         token_reserve=reserves[0],
         quote_reserve=reserves[1],

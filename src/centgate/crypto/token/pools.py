@@ -63,6 +63,8 @@ class PoolState(Struct, frozen=True):
     token_decimals: int
     token_symbol: str | None
     """Strangers' text, cleaned."""
+    token_supply: int | None
+    """Base units that exist."""
     spot: tuple[int, int]
     """Price without fee or impact, exactly: base units of the quote for base units of the token."""
     token_reserve: int | None
@@ -142,7 +144,7 @@ def build_pair(state: PoolState) -> Pair:
         base_side_usd=as_usd(state.token_side_usd),
         quote_side_usd=as_usd(state.quote_side_usd),
         volume24h_usd=None,
-        fdv_usd=None,
+        fdv_usd=as_usd(multiply_known(_to_whole(state.token_supply, state.token_decimals), state.price_usd)),
         created_at=None,
         buys24h=None,
         sells24h=None,
