@@ -657,6 +657,42 @@ async def test_redirect_target_is_listed_and_reported(site: SmallSite, page_read
     assert record.warnings == [f"the address leads to {moved.url_of('/')}, whose site is listed as well"]
 
 
+async def test_page_that_refresh_leads_to_is_listed(site: SmallSite, map_site: Map) -> None:
+    site.respond("/", "<meta http-equiv=refresh content='0; url=en/stable/'><a href=en/stable/>Go on</a>")
+    site.respond("/en/stable/", "<title>Manual</title><a href=start.html>First steps</a>")
+
+    found = await map_site(site)
+
+    assert found.paths == ["/en/stable/", "/en/stable/start.html"]
+    assert [hit.title for hit in found.hits] == ["Manual", "First steps"]
+
+
+async def test_refreshes_in_a_circle_end(site: SmallSite, map_site: Map) -> None:
+    site.respond("/", "<meta http-equiv=refresh content='0; url=/next'>")
+    site.respond("/next", "<meta http-equiv=refresh content='0; url=/'>")
+
+    found = await map_site(site)
+
+    assert found.paths == ["/next"]
+    assert [site.requested_paths.count(path) for path in ("/", "/next")] == [1, 1]
+
+
+async def test_page_of_links_with_refresh_is_the_page(site: SmallSite, map_site: Map) -> None:
+    site.respond("/", "<meta http-equiv=refresh content='0; url=/next'>" + HOME)
+
+    assert (await map_site(site)).paths == LINKED
+
+
+async def test_robots_txt_holds_for_target_of_refresh(site: SmallSite, map_site: Map) -> None:
+    site.respond("/", "<meta http-equiv=refresh content='0; url=/private'>")
+    site.respond("/robots.txt", "User-agent: *\nDisallow: /private", "text/plain")
+
+    with pytest.raises(PageUnread, match="does not allow it"):
+        await map_site(site)
+
+    assert "/private" not in site.requested_paths
+
+
 async def test_sitemaps_of_redirect_target_are_read(site: SmallSite, page_reader: OpenReader) -> None:
     with serve_small_site() as moved:
         site.respond("/", "", status=301, Location=moved.url_of("/"))

@@ -17,7 +17,7 @@ from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line
 from centgate.settings import Settings
 from centgate.web.extract.content_type import is_page_list
-from centgate.web.fetch.fetcher import FetchFailed, FetchResult
+from centgate.web.fetch.fetcher import MAX_REDIRECTS, FetchFailed, FetchResult
 from centgate.web.results import Hit
 from centgate.web.sitemap.fetch_sitemaps import (
     FETCHED_BYTES,
@@ -69,6 +69,11 @@ class _StartPage(Struct, frozen=True):
     def is_index(self) -> bool:
         """True if it is an index of sitemaps."""
         return bool(self.part and self.part.child_sitemaps)
+
+    @property
+    def refresh_target(self) -> str | None:
+        """Return the page that it leads to at once; None if it is a page of its own."""
+        return self.part.refresh_target if self.part else None
 
     @property
     def has_links(self) -> bool:
@@ -161,6 +166,14 @@ class SiteMapper(FetchingProvider):
             return failure
 
     async def _fetch_page(self, url: str, words: str, seconds: float) -> _StartPage:
+        """Fetch the page, or the one that it leads to by `refresh`, as start pages of documentation do."""
+        page, seen = await self._fetch_one(url, words, seconds), {url}
+        while page.refresh_target and page.refresh_target not in seen and len(seen) <= MAX_REDIRECTS:
+            seen |= {page.url, page.refresh_target}
+            page = await self._fetch_one(page.refresh_target, words, seconds)
+        return page
+
+    async def _fetch_one(self, url: str, words: str, seconds: float) -> _StartPage:
         await self._check_robots(url)
         is_sitemap = _SITEMAP_URL.search(url) is not None
         fetched = await self._server_resources.fetcher.fetch(

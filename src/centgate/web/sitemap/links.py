@@ -12,10 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from centgate.web.extract.charset import decode_text
+from centgate.web.extract.interstitials import find_refresh_target
 from centgate.web.fetch.url import MAX_URL_LENGTH, join_url
 from centgate.web.sitemap.urls import PageEntry
 
 MAX_LINKS = 5000
+MAX_LINKS_BESIDE_REFRESH = 3
+"""Links of a page that only leads to another, such as the one for browsers that do not follow `refresh`."""
 MAX_TEXT_LENGTH = 1000
 MAX_ALTERNATES = 50
 """Languages of one page."""
@@ -33,6 +36,8 @@ class PageLinks(Struct, frozen=True):
 
     page: PageEntry
     links: tuple[PageEntry, ...] = ()
+    refresh_target: str | None = None
+    """Page that it leads to at once, if it has hardly a link itself."""
 
 
 def extract_links(body: bytes, content_type: str | None, url: str) -> PageLinks:
@@ -54,7 +59,9 @@ def extract_links(body: bytes, content_type: str | None, url: str) -> PageLinks:
     )
     entries = (_read_link(anchor, base or url) for anchor in root.iter("a", "area"))
     page = replace(_read_page_entry(root, url), alternates=_find_alternates(root, base or url))
-    return PageLinks(page, tuple(islice(filter(None, entries), MAX_LINKS)))
+    links = tuple(islice(filter(None, entries), MAX_LINKS))
+    leads_on = len(links) <= MAX_LINKS_BESIDE_REFRESH
+    return PageLinks(page, links, find_refresh_target(root, base or url, "") if leads_on else None)
 
 
 def _parse_tree(body: bytes, content_type: str | None) -> Element | None:

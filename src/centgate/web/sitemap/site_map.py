@@ -45,13 +45,20 @@ class SitemapPart(Struct, frozen=True):
     """True if only its beginning was read, as it is damaged or too long."""
     size: int = 0
     """Bytes that were parsed, decompressed."""
+    refresh_target: str | None = None
+    """Page that a page leads to at once."""
 
 
 def build_page_part(body: bytes, content_type: str | None, url: str) -> SitemapPart:
     """Build the part of an HTML page: the page and its links."""
     page_links = extract_links(body, content_type, url)
     entries = pack_entries((page_links.page, *page_links.links))
-    return SitemapPart(entries, len(page_links.links), is_cut=len(body) > MAX_BYTES)
+    return SitemapPart(
+        entries,
+        len(page_links.links),
+        is_cut=len(body) > MAX_BYTES,
+        refresh_target=page_links.refresh_target,
+    )
 
 
 def build_sitemap_part(body: bytes, url: str, words: str) -> SitemapPart | None:
