@@ -56,11 +56,15 @@ def test_parts_together_are_page(blocks: list[str]):
     assert joined == whole
 
 
-def test_code_block_is_reopened():
-    first, second, *_ = read_all("```py\n" + "print(1)\n" * 40 + "```")
+@pytest.mark.parametrize(
+    ("before", "opening"), [("```py\n", "```py\n"), ("- ```py\n", "  ```py\n"), ("```\n", "```\n")]
+)
+def test_code_block_is_reopened_with_its_language(before: str, opening: str):
+    indent = " " * (len(opening) - len(opening.lstrip()))
+    first, second, *_ = read_all(before + f"{indent}print(1)\n" * 40 + f"{indent}```")
 
-    assert first.endswith("\n```")
-    assert second.startswith("```\nprint(1)")
+    assert first.endswith(f"\n{indent}```")
+    assert second.startswith(f"{opening}{indent}print(1)")
 
 
 CODE_LINES = st.sampled_from(

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from centgate.web.extract.truncate import classify_line, cut, find_open_fence
+from centgate.web.extract.truncate import classify_line, cut, find_open_code, find_open_fence
 from centgate.web.results import WebPage
 
 MAX_LINKS = 1000
@@ -120,9 +120,9 @@ def _cut_links(markdown: str, offset: int, length: int) -> tuple[str, int]:
 
 def _open_block(markdown: str, offset: int) -> str:
     """Return the line that opens the code block in which an offset is; empty outside of code."""
-    fence = find_open_fence(markdown[:offset])
+    fence, language = find_open_code(markdown[:offset])
     is_deep = len(fence) - len(fence.lstrip()) > MAX_FENCE_INDENT
-    return f"{fence.strip() if is_deep else fence}\n" if fence else ""
+    return f"{fence.strip() if is_deep else fence}{language}\n" if fence else ""
 
 
 def _number_addresses(markdown: str, end: int) -> tuple[str, dict[int, str], bool]:

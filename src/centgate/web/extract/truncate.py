@@ -7,6 +7,8 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+"""Language of code, as it stands after a fence."""
 _FENCE = re.compile(r"([ >]*(?:(?:[-*+]|\d{1,9}[.)]) +)*)(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"[ >]*#{1,6}(?: |$)")
 _HEADING_LEVELS = 6
@@ -107,10 +109,21 @@ def classify_line(line: str, fence: str) -> tuple[str, str]:
 
 def find_open_fence(text: str) -> str:
     """Return the fence that is still open at the end of a text; empty if none."""
-    kind, fence = "", ""
+    return find_open_code(text)[0]
+
+
+def find_open_code(text: str) -> tuple[str, str]:
+    """Return the fence that is still open at the end of a text, and the language after it; empty if none."""
+    kind, fence, opening = "", "", ""
     for line in text.split("\n"):
-        kind, fence = classify_line(line, "" if kind == "closing" else fence)
-    return "" if kind == "closing" else fence
+        outside = "" if kind == "closing" else fence
+        kind, fence = classify_line(line, outside)
+        opening = line if fence and not outside else opening
+    if kind == "closing" or not fence:
+        return "", ""
+    mark = _match_fence(opening)
+    language = _LANGUAGE.match(mark[3].strip()) if mark else None
+    return fence, language[0] if language else ""
 
 
 def _trim_dangling(text: str) -> str:
