@@ -93,6 +93,16 @@ def test_foreign_signature_does_not_reveal_denied_payer(tmp_path: Path) -> None:
     assert response.json()["error"]["details"]["reason"] == "invalid_exact_evm_payload_signature"
 
 
+@pytest.mark.parametrize(("signer", "retry"), [(FIRST, "none"), (SECOND, "new_payment")])
+def test_expired_payment_of_denied_payer_has_no_retry(tmp_path: Path, signer: Buyer, retry: str) -> None:
+    with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:
+        changes = {"from": FIRST.address, "validBefore": str(int(time.time()) - 5)}
+        response = pay(served_api.client, encode_header(sign_payload(served_api.client, signer, **changes)))
+
+    assert response.json()["error"]["message"] == "the payment has expired"
+    assert payment_note(response) == UNUSED | {"retry": retry}
+
+
 @pytest.mark.extended
 async def test_earlier_payment_of_denied_payer_is_redeemed_and_replayed(tmp_path: Path) -> None:
     with serve_api(tmp_path, payers_denied=FIRST.address) as served_api:

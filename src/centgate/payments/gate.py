@@ -128,6 +128,8 @@ class PaymentGate:
             payment = replace(payment, rejection=refusal)
         problem = problem or payment.rejection or self._overload_error()
         if problem and await self._journal.find_note(payment) is None:
+            if payment.is_signer_verified:  # else anyone could find out who is denied
+                self.correct_advice(problem, payment.key.payer)
             raise problem
         return payment
 
