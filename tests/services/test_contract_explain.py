@@ -864,6 +864,29 @@ def test_clone_of_published_code_is_not_called_closed(world: World, buy: Any, *,
     assert (warning in data["warnings"]) is is_published
 
 
+@pytest.mark.parametrize(
+    ("codes", "published", "warning"),
+    [
+        ({LOGIC: PROXY}, LOGIC, "is, but this code may run other code, whose source was not looked up"),
+        ({LOGIC: "0xef0100" + OLD[2:]}, LOGIC, "is, but this code may run other code"),
+        ({}, LOGIC, "closed source"),
+        ({LOGIC: CLONE}, LOGIC, "closed source"),
+        ({LOGIC: CLONE.replace(LOGIC[2:], OLD[2:]), OLD: PLAIN}, OLD, "that of the code which it runs is"),
+    ],
+    ids=["of proxy", "of delegated wallet", "of nothing", "of itself", "of clone"],
+)
+def test_clone_of_code_that_is_not_all_published(
+    world: World, buy: Any, *, codes: dict[str, str], published: str, warning: str
+):
+    world.node.codes |= {CONTRACT: CLONE} | codes
+    world.rows = {published: etherscan_row()}
+
+    data = valid_data(buy())
+
+    assert has_warning(data, warning)
+    assert has_warning(data, "closed source") is (warning == "closed source")
+
+
 @pytest.mark.parametrize("outer", ["slot", "clone"])
 def test_code_of_cloned_contract_is_looked_up(world: World, buy: Any, outer: str):
     world.node.codes |= {LOGIC: CLONE.replace(LOGIC[2:], OLD[2:]), OLD: PLAIN}

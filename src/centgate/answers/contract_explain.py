@@ -222,14 +222,23 @@ class ContractOverview:
                 f"{', '.join(self._registries.list_unread(self.sources.records))}"
             )
         elif self.verified is False and not best and self._is_published_clone():
-            yield "no source is published for this clone itself; that of the code which it runs is"
+            # without a known end, a published proxy would clear whatever is behind it
+            rest = (
+                ""
+                if self.finding.upgradeable is False
+                else ", but this code may run other code, whose source was not looked up"
+            )
+            yield f"no source is published for this clone itself; that of the code which it runs is{rest}"
         elif self.verified is False and not best:
             yield "closed source: no source is published for this contract, so what it does cannot be read"
 
     def _is_published_clone(self) -> bool:
-        """True if its own code only runs that of other contracts, all with published source."""
-        is_clone = match_clone(self.state.code or b"") is not None
-        return is_clone and all(each.verified for each in self.implementations)
+        """True if its own code, and clones behind it, only run that of contracts with published source."""
+        if match_clone(self.state.code or b"") is None:
+            return False
+        codes = {each.address: self.state.codes.get(each.address) or b"" for each in self.implementations}
+        run = [each for each in self.implementations if match_clone(codes[each.address]) is None]
+        return bool(run) and all(each.verified and codes[each.address] for each in run)
 
     def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
