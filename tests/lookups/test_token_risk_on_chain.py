@@ -366,6 +366,33 @@ async def test_liquidity_from_chain_instead_of_failed_index_is_said(
     assert "liquidity is read from the chain, as an exchange index did not answer" in data["warnings"]
 
 
+async def test_liquidity_from_chain_that_refutes_an_index_has_no_other_reason(
+    tokens: ServedTokens, upstreams: FakeUpstreams
+):
+    token = tokens.token("tax on both")
+    pool = tokens.pools["tax on both"][1].address
+    sides = {"base_token": token, "quote_token": WETH}
+    row = {
+        "id": f"eth_{pool}",
+        "attributes": {"address": pool, "base_token_price_usd": "1", "reserve_in_usd": "500000000"},
+        "relationships": {name: {"data": {"id": f"eth_{each}"}} for name, each in sides.items()},
+    }
+    upstreams.faults["dexscreener"] = "500"
+    upstreams.set_response("geckoterminal", f"/api/v2/networks/eth/tokens/{token}/pools", {"data": [row]})
+    providers = {name: ProviderSettings(enabled=False) for name in NAMES}
+    providers |= upstreams.provider_settings("dexscreener", "geckoterminal")
+    providers |= {"rpc_1": ProviderSettings(url=tokens.url)}
+
+    data = await run_request(
+        Settings(port=0, network="eip155:1", providers=providers),
+        TokenRiskRequest(chain="ethereum", token_address=token),
+    )
+
+    assert data["liquidity"]["source"] == "onchain"
+    assert any("GeckoTerminal lists $500,000,000" in each for each in data["warnings"])
+    assert not any("liquidity is read from the chain" in each for each in data["warnings"])
+
+
 async def test_token_that_cannot_be_traded_has_an_answer(tokens: ServedTokens):
     data = await run_token_risk(tokens.url, tokens.token("paused"))
 

@@ -302,6 +302,8 @@ async def token_risk(
         goplus.trace.add_warning(
             "liquidity is the sum of the pairs that GoPlus Security lists, as no exchange index gives it"
         )
-    if evidence.liquidity and evidence.liquidity.source == "onchain" and sources.listing.has_failure:
+    # an index that answered, and that the chain refutes, has a warning of its own
+    is_replaced = sources.listing.liquidity is None and sources.listing.has_failure
+    if is_replaced and evidence.liquidity and evidence.liquidity.source == "onchain":
         rpc.trace.add_warning("liquidity is read from the chain, as an exchange index did not answer")
     return build_token_risk(token, evidence, sources.chain.identity, goplus.trace.warnings)
