@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from lookups.pool_market import COIN, TOKEN, Market
+from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 
 from centgate.timestamps import format_timestamp
 
@@ -37,6 +37,18 @@ async def test_price_older_than_an_hour_is_said(market: Market, age: int) -> Non
     warning = f"Chainlink's price of the native coin is older than an hour: of {written}"
     assert pool.price_usd == pytest.approx(0.03)
     assert market.rpc.trace.warnings == ([warning] if age > 3_600 else [])
+
+
+async def test_old_price_of_coin_is_no_matter_of_pool_without_it(market: Market) -> None:
+    exchanges, updated_at = market.exchanges, int(time.time()) - 6_000
+    usdc = exchanges.stablecoin("USDC", 10**6 * DOLLAR)
+    exchanges.add_v2_pool({market.token: 10**6 * TOKEN, usdc: 30_000 * DOLLAR})
+    exchanges.set_feed(exchanges.addresses.native_feed, 3_000 * 10**8, updated_at=updated_at)
+
+    (pool,) = await market.pools()
+
+    assert pool.price_usd == pytest.approx(0.03)
+    assert market.rpc.trace.warnings == []
 
 
 @pytest.mark.extended

@@ -164,7 +164,7 @@ class _ChainReading(Struct):
             return await self._identify_pools(await self.list_pools(), listed)
         if isinstance(listed, ProviderFailure):
             raise listed
-        facts = await attempt(confirm_facts, self.rpc, self.chain_id, self.token, listed.answers)
+        facts = await attempt(confirm_facts, self.rpc, self.chain_id, self.token, listed)
         if isinstance(facts, NoData | ProviderFailure):
             contracts = [pool.key.address for pool in listed.pools if pool.key.pool_id is None]
             return await self._identify_pools(contracts, facts)

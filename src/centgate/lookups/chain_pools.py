@@ -59,7 +59,7 @@ async def find_pools(rpc: Rpc, chain_id: int, token: str) -> list[PoolState]:
     Raises NoData if there is none, or if the token has no decimals, and ProviderFailure.
     """
     listed = await list_token_pools(rpc, chain_id, token)
-    facts = await confirm_facts(rpc, chain_id, token, listed.answers)
+    facts = await confirm_facts(rpc, chain_id, token, listed)
     return await read_listed_pools(rpc, chain_id, token, listed.pools, facts)
 
 
@@ -117,7 +117,7 @@ async def read_pool(rpc: Rpc, chain_id: int, address: str) -> PoolState:
         raise NoData(
             f"the contract at {address} names the factory of {pool.exchange.name}, which has no such pool"
         )
-    facts = await confirm_facts(rpc, chain_id, pool.token, answers)
+    facts = await confirm_facts(rpc, chain_id, pool.token, PoolList([pool], answers))
     states = await read_states(rpc, chain_id, [pool], facts)
     if not states:
         raise NoData(f"the pool at {address} holds nothing")
@@ -166,18 +166,19 @@ def _facts_calls(chain_id: int, token: str) -> list[ContractCall]:
     return [decimals_call(token), symbol_call(token), total_supply_call(token), *native_price_calls(chain_id)]
 
 
-async def confirm_facts(rpc: Rpc, chain_id: int, token: str, answers: Sequence[bytes | None]) -> TokenFacts:
+async def confirm_facts(rpc: Rpc, chain_id: int, token: str, listed: PoolList) -> TokenFacts:
     """Return the facts of a token with pools.
 
     Raises NoData if the token itself has no usable decimals, and ProviderFailure if the node does not tell.
     """
-    answer, symbol, supply, *prices = answers
+    answer, symbol, supply, *prices = listed.answers
     decimals = await confirm_answer(
         rpc, chain_id, decimals_call(token), answer, parse=decode_uint, subject="the decimals of the token"
     )
     if decimals is None or decimals > MAX_DECIMALS:
         raise NoData(f"{token} has pools, but no usable decimals, without which they have no price")
-    native_price = parse_native_price(rpc.trace, chain_id, prices)
+    is_native_priced = any(pool.quote.is_native for pool in listed.pools)
+    native_price = parse_native_price(rpc.trace, chain_id, prices) if is_native_priced else None
     native_usd = native_price.usd if native_price else None
     return TokenFacts(decimals, as_clean_name(decode_text(symbol)), decode_uint(supply), native_usd)
 
