@@ -14,8 +14,11 @@ from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.timestamps import format_timestamp
 
-OLD_PRICE_AGE = 3600
-"""Seconds from which the age of a price that is used is named in a warning."""
+OLD_PRICE_AGE = 3600 + 300
+"""Seconds from which the age of a price that is used is named in a warning.
+
+Feeds with a heartbeat of an hour are updated some blocks after it: that price is not old yet.
+"""
 
 
 def native_price_calls(chain_id: int) -> list[ContractCall]:
