@@ -206,7 +206,8 @@ async def test_objections_to_several_networks_are_one_sentence(shop: OpenClient,
 
     assert str(refused.value) == (
         "none of the 3 offers can be paid: eip155:8453 is not enabled (CENTGATE_NETWORKS); "
-        "no token is known on 'eip155:31337' (CENTGATE_ALLOWED_ASSETS). Nothing was signed"
+        "no token is allowed on 'eip155:31337' "
+        "(CENTGATE_ALLOWED_ASSETS, and CENTGATE_NETWORKS if that is set). Nothing was signed"
     )
     assert len(refused.value.objections) == 3
 

@@ -289,7 +289,9 @@ def _network_objection(network: str, allowed: Allowed) -> _Objection:
             f"the terms require a payment on {network[:40]!r}, a network this client does not support unless "
             "you name a token there: set CENTGATE_ALLOWED_ASSETS, or pass allowed=Allowed(assets=…) to the "
             "client, and name the network too if you name networks. Nothing was signed",
-            f"no token is known on {network[:40]!r} (CENTGATE_ALLOWED_ASSETS)",
+            # a token of CENTGATE_ALLOWED_ASSETS counts only on named networks, if any are named
+            f"no token is allowed on {network[:40]!r} "
+            "(CENTGATE_ALLOWED_ASSETS, and CENTGATE_NETWORKS if that is set)",
         )
     networks = allowed.networks - TEST_NETWORKS
     return _Objection(
