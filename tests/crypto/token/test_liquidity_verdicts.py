@@ -90,6 +90,25 @@ def test_old_shallow_pair_of_simulation_does_not_date_deeper_pools():
         assert not any("how long it has been traded" in each for each in evaluate_token(dated).warnings)
 
 
+def test_date_of_pair_that_does_not_count_is_no_evidence():
+    raw = {"pair.createdAtTimestamp": "1750000000"}
+    old = change_simulation(raw=raw, pair_address=BURN, pair_created_at=NOW - timedelta(days=400))
+    facts = replace(old, liquidity=replace(DEEP, trading_since=NOW - timedelta(hours=1)))
+    dated = change_simulation(facts, pair_created_at=NOW - timedelta(hours=1))
+
+    sources = [
+        [
+            cited.source
+            for flag in evaluate_token(each).flags
+            if flag.id == "new_pair"
+            for cited in flag.evidence
+        ]
+        for each in (facts, dated)
+    ]
+
+    assert sources == [["dexscreener"], ["dexscreener", "honeypotis"]]
+
+
 def test_hollow_pair_is_not_top_pair():
     hollow = replace(
         PAIR, address=BURN, liquidity_usd=9e6, base_side_usd=9e6 - 5, quote_side_usd=5.0, created_at=None

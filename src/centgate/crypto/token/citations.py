@@ -58,6 +58,8 @@ def cite_field(evidence: TokenEvidence, name: str) -> list[Citation]:
         case "honeypotis", "summary.flags":
             names = ", ".join(flag.name for flag in evidence.simulations.service_result.flags[:_MAX_NAMES])
             return [Citation("honeypotis", field, names or None)]
+        case "honeypotis", "pair.createdAtTimestamp" if not evidence.market.is_dated_by_simulation:
+            return [Citation("honeypotis", field, None)]  # that of a pair which does not count
         case "goplus", _:
             return [Citation("goplus", field, evidence.flags.raw.get(field))]
         case "onchain", _:

@@ -48,9 +48,18 @@ class MarketEvidence(Struct, frozen=True, dict=True):
     @cached_property
     def trading_age(self) -> timedelta | None:
         """Time since trading began; None if unknown."""
+        return max(self.now - self._since, timedelta(0)) if self._since else None
+
+    @property
+    def is_dated_by_simulation(self) -> bool:
+        """True if the date of the simulation service's pair is the one that counts."""
+        return self._since is not None and self._since == self.simulations.service_result.pair_created_at
+
+    @cached_property
+    def _since(self) -> datetime | None:
+        """Time when trading began; None if unknown."""
         since = self.liquidity.trading_since if self.liquidity else None
-        since = since or (self.simulations.service_result.pair_created_at if self._dates_pair else None)
-        return max(self.now - since, timedelta(0)) if since else None
+        return since or (self.simulations.service_result.pair_created_at if self._dates_pair else None)
 
     @property
     def _dates_pair(self) -> bool:
