@@ -23,6 +23,7 @@ from centgate.crypto.token.pools import PoolKey
 from centgate.crypto.token.security import TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
 from centgate.crypto.token.token_warnings import collect_warnings
+from centgate.devchain.exchanges import ETHEREUM
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.token import CHAIN_ID
@@ -404,9 +405,14 @@ async def test_token_that_cannot_be_traded_has_an_answer(tokens: ServedTokens):
     assert any("(transfers are paused); not checked there: " in each for each in data["warnings"])
 
 
-async def test_token_without_pool_is_no_data(tokens: ServedTokens):
-    with pytest.raises(NoData, match="and no pool of it was found"):
-        await run_token_risk(tokens.url, tokens.deploy("Plain").lower())
+@pytest.mark.parametrize("has_empty_pair", [False, True])
+async def test_token_without_pool_is_no_data(tokens: ServedTokens, *, has_empty_pair: bool):
+    token = tokens.deploy("Plain")
+    if has_empty_pair:
+        tokens.owner.send(ETHEREUM.v2_factory, "createPair(address,address)", token, WETH)
+
+    with pytest.raises(NoData, match="and no pool that holds it was found"):
+        await run_token_risk(tokens.url, token.lower())
 
 
 @pytest.mark.extended

@@ -86,7 +86,7 @@ class TokenSources(Struct, frozen=True):
             return None  # the chain shows a pool in which it cannot be traded, as while it is paused
         message = f"no source has data on the token {token}"
         if self.chain.missing_reason == "no_pair":
-            message = f"no source has analysed the token {token}, and no pool of it was found"
+            message = f"no source has analysed the token {token}, and no pool that holds it was found"
         return _no_evidence(message, self.simulation, *self.listing.missing)
 
     def build_evidence(self, chain_id: int) -> TokenEvidence:
