@@ -99,6 +99,15 @@ def test_honeypot_requires_both_probes(
     assert summarise_trades(build_probes(purchase, *records)).honeypot is expected
 
 
+def test_failure_of_one_holder_is_no_reason_for_a_failed_purchase():
+    blocked = replace(NO_SALE, reason=TAKEN)
+
+    found = summarise_trades(build_probes(UNBOUGHT, SALE, SALE, SALE, blocked))
+
+    assert (found.honeypot, found.buy_tax, found.explanation) == (False, None, None)
+    assert summarise_trades(build_probes(UNBOUGHT, blocked)).explanation is not None
+
+
 def test_wallets_that_cannot_send_raise_doubt():
     tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
     one_sends = [replace(tried[0], can_send=True), *tried[1:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.token.revert_reasons import FailureReason
 from centgate.crypto.token.trade_probes import FEW_HOLDERS, TAXLESS_KINDS, TradeProbes
@@ -69,8 +70,8 @@ def judge_trades(probes: TradeProbes) -> TradeVerdict:
         return TradeVerdict(honeypot=True, explanation=DETECTED, reason=_failure_of(probes))
     if probes.have_holders_sold and probes.do_wallets_not_send:
         return TradeVerdict(None, HOLDERS_DO_NOT_SEND, _failure_of(probes), is_tax_known=False)
-    if probes.have_holders_sold:
-        return TradeVerdict(honeypot=False, reason=_failure_of(probes))
+    if probes.have_holders_sold:  # that a few of them cannot is not why new accounts fail
+        return TradeVerdict(honeypot=False, reason=_failure_of(replace(probes, holders=probes.selling)))
     if probes.selling:
         return TradeVerdict(None, FEW_SELL, _failure_of(probes), is_tax_known=False)
     if not probes.has_bought:
