@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -34,6 +35,21 @@ def test_pools_are_enough_once_trades_were_tried(explanation: str, *, is_answere
     sources = TokenSources(NoData("no such token"), failure, ExchangeListing(), chain)
 
     assert sources.find_missing(UNUSED, UNUSED, TOKEN) is (None if is_answered else failure)
+
+
+@pytest.mark.parametrize(("usd", "is_dated"), [(40_000, True), (2_000, False)])
+def test_refuted_pair_dates_only_pools_that_are_not_much_deeper(usd: float, *, is_dated: bool):
+    listed_pair, deep_pool = "0x" + "2" * 40, "0x" + "3" * 40
+    since = datetime.now(UTC) - timedelta(days=400)
+    listed = Liquidity("dexscreener", 9e6, 1, top_pair=listed_pair, top_usd=9e6, trading_since=since)
+    shown = Liquidity("onchain", 62_000, 2, top_pair=deep_pool, top_usd=60_000)
+    chain = ChainEvidence(liquidity=shown, usd_by_pool={listed_pair: usd, deep_pool: 60_000})
+    sources = TokenSources(TokenFlags(), None, ExchangeListing(listed), chain)
+
+    evidence = sources.build_evidence(CHAIN_ID)
+
+    assert (evidence.liquidity and evidence.liquidity.source) == "onchain"
+    assert (evidence.market.trading_age is not None) is is_dated
 
 
 async def test_holders_called_locked_are_looked_up(chain_settings: Settings):

@@ -17,7 +17,12 @@ from centgate.crypto.token.liquidity_shares import is_lock_refuted
 from centgate.crypto.token.lockers import LOCKERS
 from centgate.crypto.token.security import Simulation, TokenFlags
 from centgate.crypto.token.token_evidence import TokenEvidence
-from centgate.crypto.token.token_liquidity import Liquidity, sum_pool_liquidity, sum_simulated_liquidity
+from centgate.crypto.token.token_liquidity import (
+    COMPARABLE_DEPTH_SHARE,
+    Liquidity,
+    sum_pool_liquidity,
+    sum_simulated_liquidity,
+)
 from centgate.crypto.token.trade_verdict import NO_FEATURES, NOT_RUN
 from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, found_or_none
@@ -127,8 +132,11 @@ class TokenSources(Struct, frozen=True):
 
     def _choose_liquidity(self, flags: TokenFlags | None, simulated: Simulation | None) -> Liquidity | None:
         """Return the liquidity of the source that knows most pairs, unless the chain refutes it."""
-        if (refuted := self._refuted_liquidity) and self.chain.liquidity:
-            return replace(self.chain.liquidity, trading_since=refuted.trading_since)
+        if (refuted := self._refuted_liquidity) and (shown := self.chain.liquidity):
+            depth = self.chain.usd_by_pool.get(refuted.top_pair or "", 0)
+            # a shallow pair does not date deeper pools
+            is_dated = depth >= COMPARABLE_DEPTH_SHARE * (shown.top_usd or 0)
+            return replace(shown, trading_since=refuted.trading_since if is_dated else None)
         listed = self.listing.liquidity or self.chain.liquidity
         listed = listed or (sum_pool_liquidity(flags) if flags else None)
         return listed or (sum_simulated_liquidity(simulated) if simulated else None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from centgate.crypto.contract.contracts import SourceRegistry
 from centgate.crypto.token.liquidity_shares import LiquidityLock, LiquidityShares
@@ -189,7 +190,8 @@ def _cite_liquidity(evidence: TokenEvidence, field: str) -> list[Citation]:
         return [Citation(source, names[source][field], "none") for source in evidence.sources_without_pair]
     liquidity = evidence.liquidity
     if field == "tradedSince" and evidence.refuted_liquidity:
-        liquidity = evidence.refuted_liquidity  # the chain does not tell it
+        since = liquidity.trading_since if liquidity else None
+        liquidity = replace(evidence.refuted_liquidity, trading_since=since)  # the chain does not tell it
     if not liquidity:
         return []
     if own_name := _OTHER_LIQUIDITY_FIELDS.get(liquidity.source):
