@@ -63,6 +63,8 @@ class Node:
     ages: dict[int, float] = field(default_factory=dict[int, float])
     """Age of blocks in days, by number."""
     refuses: set[str] = field(default_factory=set[str])
+    lost_codes: set[str] = field(default_factory=set[str])
+    """Addresses whose code it does not tell."""
     latest: int = 1_000
     """Number of the last block."""
     logs: list[Body] = field(default_factory=list[Body])
@@ -77,6 +79,8 @@ class Node:
         envelope = {"jsonrpc": "2.0", "id": request["id"]}
         if request["method"] in self.refuses:
             return envelope | {"error": {"code": -32601, "message": "no such method"}}
+        if request["method"] == "eth_getCode" and request["params"][0] in self.lost_codes:
+            return envelope | {"error": {"code": -32000, "message": "missing trie node"}}
         return envelope | {"result": self.result(request["method"], request["params"])}
 
     def result(self, method: str, params: list[Any]) -> Any:
@@ -885,6 +889,17 @@ def test_clone_of_code_that_is_not_all_published(
 
     assert has_warning(data, warning)
     assert has_warning(data, "closed source") is (warning == "closed source")
+
+
+def test_clone_of_published_code_that_the_node_does_not_tell_is_not_called_closed(world: World, buy: Any):
+    world.node.codes |= {CONTRACT: CLONE, LOGIC: PLAIN}
+    world.node.lost_codes = {LOGIC}
+    world.rows = {LOGIC: etherscan_row()}
+
+    data = valid_data(buy())
+
+    assert not has_warning(data, "closed source")
+    assert has_warning(data, "that of the code which it runs is, but this code may run other code")
 
 
 @pytest.mark.parametrize("outer", ["slot", "clone"])

@@ -236,9 +236,9 @@ class ContractOverview:
         """True if its own code, and clones behind it, only run that of contracts with published source."""
         if match_clone(self.state.code or b"") is None:
             return False
-        codes = {each.address: self.state.codes.get(each.address) or b"" for each in self.implementations}
-        run = [each for each in self.implementations if match_clone(codes[each.address]) is None]
-        return bool(run) and all(each.verified and codes[each.address] for each in run)
+        codes = [(each, self.state.codes.get(each.address)) for each in self.implementations]
+        run = [(each, code) for each, code in codes if match_clone(code or b"") is None]
+        return bool(run) and all(each.verified and code != b"" for each, code in run)
 
     def _implementation_warnings(self) -> Iterator[str]:
         for each in self.implementations:
