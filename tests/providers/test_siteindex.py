@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -23,7 +24,13 @@ from centgate.errors import NoData, ProviderError
 from centgate.providers.siteindex import SiteIndex
 from centgate.services.neuralweb_search import KEYWORD_WARNING
 from centgate.settings import ProviderSettings, Settings
-from centgate.web.index.crawl_state import CrawlState, IndexedSite, find_reading_times
+from centgate.web.index.crawl_state import (
+    COVERED_SITES,
+    FILE,
+    CrawlState,
+    IndexedSite,
+    find_reading_times,
+)
 from centgate.web.index.index_writer import PageIndexWriter
 from centgate.web.index.page import IndexedPage, page_key
 from centgate.web.index.page_index import PageIndex
@@ -145,6 +152,14 @@ def test_site_without_readable_page_is_not_covered(client: httpx.Client, setting
 
     message = response.json()["error"]["message"]
     assert message == "Site index knows no page that matches; it covers one page of docs.example"
+
+
+def test_covered_sites_are_found_without_their_other_pages(tmp_path: Path) -> None:
+    CrawlState(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        plan = database.execute(f"explain query plan {COVERED_SITES}").fetchall()
+
+    assert "SEARCH page USING INDEX page_indexed (site=?)" in [detail for *_, detail in plan]
 
 
 def test_search_by_meaning_is_answered_by_words_with_warning(

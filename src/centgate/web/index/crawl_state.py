@@ -40,12 +40,20 @@ create table if not exists page (
 ) without rowid;
 create index if not exists page_due on page (site, due);
 create index if not exists page_hash on page (hash) where hash is not null;
+create index if not exists page_indexed on page (site) where status = 'indexed';
 create table if not exists band (value integer, key text, primary key (value, key)) without rowid;
 create index if not exists band_key on band (key);
 create table if not exists validator (
     key text primary key, url text not null, etag text, modified text
 ) without rowid;
 """
+
+
+COVERED_SITES = (
+    "select url from site where exists "
+    "(select 1 from page where page.site = site.url and status = 'indexed') order by url"
+)
+"""Statement for the sites with a page that can be found; it is run for each answer."""
 
 
 class IndexedSite(Struct, frozen=True):
@@ -391,12 +399,7 @@ def _folder_of(site: PageUrl) -> str:
 
 def list_covered_sites(folder: Path) -> list[str]:
     """Return the sites with a page that can be found, by their addresses; empty if the file is unreadable."""
-    statement = (
-        "select url from site where exists "
-        "(select 1 from page where page.site = site.url and status = 'indexed') order by url"
-    )
-    rows = _read_rows(folder, statement)
-    return [url for (url,) in rows]
+    return [url for (url,) in _read_rows(folder, COVERED_SITES)]
 
 
 def find_reading_times(folder: Path, urls: Sequence[str]) -> dict[str, float]:
