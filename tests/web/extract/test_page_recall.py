@@ -432,6 +432,16 @@ def test_question_in_button_above_its_answer_is_kept() -> None:
     assert "Forgot it?" not in text
 
 
+@pytest.mark.parametrize("question", ["Was this page helpful?", "Need help?", "Already have an account?"])
+def test_question_to_the_reader_is_no_text_of_the_page(question: str) -> None:
+    box = f"<div><button>{question}</button><p>Tell us in a few words what we should know.</p></div>"
+
+    text = extract_text(f"<main><h1>T</h1><p>{PARAGRAPHS[0]}</p>{box}<p>{PARAGRAPHS[1]}</p></main>").markdown
+
+    assert question not in text
+    assert PARAGRAPHS[1] in text
+
+
 def test_end_of_longest_page_is_said_to_be_missing() -> None:
     pages = [extract_text(f"<main>{'<p>Words of a page.</p>' * count}</main>") for count in (20_000, 30_000)]
 

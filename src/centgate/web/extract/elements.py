@@ -37,6 +37,7 @@ _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
 _MIN_ANSWER = 40
 """Characters of a block of text that may be the answer to the question above it."""
+_ANSWER_TAGS = name_set("article blockquote dd div dl ol p section table ul")
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
 _UNDRAWN_TAGS = name_set("defs symbol metadata title desc style script clippath mask pattern marker")
@@ -108,12 +109,13 @@ def show_controls(body: Element, *, only_main_content: bool) -> None:
     That is titles, cards, open dialogs and questions: pages with questions and answers have the questions in
     buttons that open the answers.
     """
+    answered = _find_answered(body) if only_main_content else set[Element]()
     for element in list(body.iter("button", "dialog", "input")):
         if next(element.iterancestors("pre"), None) is not None:
             continue
         if element.tag == "button" and has_blocks(element):  # a card or a row that can be chosen
             element.tag = "div"
-        elif element.tag == "button" and (not only_main_content or _is_title(element)):
+        elif element.tag == "button" and (not only_main_content or element in answered or _is_title(element)):
             _show_button(element)
         elif element.tag == "dialog" and element.get("open") is not None:
             element.tag = "div"
@@ -226,22 +228,38 @@ def _break_lines(element: Element, place: Literal["text", "tail"], *, limit: int
     return len(lines)
 
 
+def _find_answered(body: Element) -> set[Element]:
+    """Return the buttons with questions above their answers, in pages that do not say what a button opens.
+
+    There are several of a kind in one list; a single one asks the reader, as "Was this page helpful?" does.
+    """
+    lists: dict[tuple[Element | None, str, str], list[Element]] = {}
+    for button in body.iter("button"):
+        entry = button.getparent()
+        if entry is not None and _is_question(button) and _stands_above_text(button):
+            kind = (entry.getparent(), entry.tag, " ".join((entry.get("class") or "").split()[:1]))
+            lists.setdefault(kind, []).append(button)
+    return {button for buttons in lists.values() if len(buttons) > 1 for button in buttons}
+
+
+def _stands_above_text(button: Element) -> bool:
+    """True if a block of text follows."""
+    following = button.getnext()
+    if following is None or following.tag not in _ANSWER_TAGS or (button.tail or "").strip():
+        return False
+    return len(extract_beginning(following, _MIN_ANSWER)) >= _MIN_ANSWER
+
+
 def _is_title(button: Element) -> bool:
     """True if a button is in a title, or opens the answer to the question that it holds."""
     if next(button.iterancestors(*TITLE_TAGS), None) is not None:
         return True
-    if not extract_beginning(button, _MAX_QUESTION).endswith("?"):
-        return False
     has_state = button.get("aria-expanded") is not None or button.get("aria-controls") is not None
-    return has_state or _stands_above_text(button)
+    return has_state and _is_question(button)
 
 
-def _stands_above_text(button: Element) -> bool:
-    """True if a block of text follows, as the answer does in pages that do not say what a button opens."""
-    following = button.getnext()
-    if following is None or following.tag not in BLOCK_TAGS:
-        return False
-    return len(extract_beginning(following, _MIN_ANSWER)) >= _MIN_ANSWER
+def _is_question(button: Element) -> bool:
+    return extract_beginning(button, _MAX_QUESTION).endswith("?")
 
 
 def _show_button(button: Element) -> None:
