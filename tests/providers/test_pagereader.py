@@ -44,6 +44,8 @@ class Site:
     requests: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     refresh: dict[str, str] = field(default_factory=dict[str, str])
     """`Refresh` header by path."""
+    later_pages: dict[str, tuple[int, str, bytes]] = field(default_factory=dict[str, tuple[int, str, bytes]])
+    """Responses of a path from its second request on."""
 
     def set_page(
         self, path: str, body: str | bytes, kind: str = "text/html; charset=utf-8", status: int = 200
@@ -65,6 +67,8 @@ def site() -> Generator[Site]:
         def do_GET(self) -> None:
             told.requests.append((self.path, self.headers.get("User-Agent", "")))
             status, kind, body = told.pages.get(self.path, (404, "text/plain", b"no such page"))
+            if self.path in told.later_pages:
+                told.pages[self.path] = told.later_pages[self.path]
             self.send_response(status)
             if 300 <= status < 400:
                 self.send_header("Location", body.decode())
@@ -83,6 +87,8 @@ def site() -> Generator[Site]:
     server.shutdown()
     server.server_close()
 
+
+needs_browser = pytest.mark.skipif(not any(map(shutil.which, EXECUTABLE_NAMES)), reason="no Chromium here")
 
 Reader = Callable[..., AbstractAsyncContextManager[PageReader]]
 
@@ -105,6 +111,11 @@ def open_reader(site: Site, readers: Sandbox, tmp_path: Path) -> Reader:
             yield PageReader(settings, resources).bind(RequestTrace())
 
     return open_with_settings
+
+
+def set_address(path: str) -> str:
+    """Return the end of a script that shows another address of the page that it is on."""
+    return f"history.replaceState(null, '', '{path}')</script>"
 
 
 @pytest.mark.extended
@@ -275,7 +286,7 @@ async def test_failure_of_browser_is_named(site: Site, open_reader: Reader) -> N
     assert "has no text without its scripts, and a browser could not read it either: " in str(unread.value)
 
 
-@pytest.mark.skipif(not any(map(shutil.which, EXECUTABLE_NAMES)), reason="no Chromium here")
+@needs_browser
 @pytest.mark.parametrize("target", ["/secret", "/missing"])
 async def test_page_to_which_scripts_lead_is_checked(target: str, site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
@@ -288,6 +299,46 @@ async def test_page_to_which_scripts_lead_is_checked(target: str, site: Site, op
             await pagereader.read_page(url, only_main_content=True)
 
     assert ("robots.txt" if target == "/secret" else "status 404") in str(error.value)
+
+
+@needs_browser
+async def test_page_whose_script_names_disallowed_address_is_read(site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /app/", "text/plain")
+    url = site.set_page(
+        "/", "<body><script>document.body.append('Text. '.repeat(90));" + set_address("/app/home")
+    )
+
+    async with open_reader(pagereader_render=True) as pagereader:
+        page = await pagereader.read_page(url, only_main_content=True)
+
+    assert page.markdown.startswith("Text. Text.")
+
+
+@needs_browser
+async def test_disallowed_page_is_not_read_under_another_address(site: Site, open_reader: Reader) -> None:
+    site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
+    site.set_page(
+        "/secret", "<p>" + "A text that no robot may read. " * 20 + "<script>" + set_address("/public")
+    )
+    url = site.set_page("/old", "<script>location.href = '/secret'</script>")
+
+    async with open_reader(pagereader_render=True) as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert unread.value.reason == "robots"
+
+
+@needs_browser
+async def test_error_that_only_the_browser_gets_is_no_page(site: Site, open_reader: Reader) -> None:
+    url = site.set_page("/busy", "<script>count()</script>")
+    site.later_pages["/busy"] = (503, "text/html", b"<p>The server is busy. Please come back later.")
+
+    async with open_reader(pagereader_render=True) as pagereader:
+        with pytest.raises(PageUnread) as unread:
+            await pagereader.read_page(url, only_main_content=True)
+
+    assert "returned status 503 instead of the page" in str(unread.value)
 
 
 @pytest.mark.parametrize("onward", ["http://169.254.169.254/latest", "http://[::1]/", "/secret"])

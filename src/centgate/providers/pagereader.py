@@ -314,10 +314,10 @@ class PageReader(FetchingProvider):
         )
         rendered = dataclasses.replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
-        if rendered.url != fetched.url:
-            await self._check_robots(rendered.url)
-            if error := self._status_error(rendered):
-                raise error
+        if page.source != fetched.url:  # `page.url` can be an address that a script only names
+            await self._check_robots(page.source)
+        if error := self._status_error(rendered):
+            raise error
         told = await extract(rendered)
         told = replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
         return rendered, told, ", also after a browser ran its scripts"

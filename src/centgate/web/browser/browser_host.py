@@ -153,8 +153,7 @@ class _PageVisit:
             raise
         except Error as error:
             return {"failed": _first_line(error), "at": self._requested_url[:MAX_URL_LENGTH]}
-        status, content_type = await self._read_response()
-        return {**page, "at": self._requested_url[:MAX_URL_LENGTH], "status": status, "type": content_type}
+        return {**page, "at": self._requested_url[:MAX_URL_LENGTH], **await self._read_response()}
 
     async def _wait_until_quiet(self) -> None:
         """Wait until the page has loaded its resources, or most of its time is over."""
@@ -194,11 +193,15 @@ class _PageVisit:
         """Return the remaining milliseconds, at least one, since Playwright takes 0 as no limit."""
         return max((self._deadline - asyncio.get_running_loop().time()) * 1000, 1)
 
-    async def _read_response(self) -> tuple[int | None, str]:
+    async def _read_response(self) -> dict[str, Any]:
         if self._response is None:
-            return None, ""
+            return {}
         content_type = await self._response.header_value("content-type") or ""
-        return self._response.status, content_type[:200]
+        return {
+            "source": self._response.url[:MAX_URL_LENGTH],
+            "status": self._response.status,
+            "type": content_type[:200],
+        }
 
     def _note_request(self, request: Request) -> None:
         if self._of_main_frame(request):

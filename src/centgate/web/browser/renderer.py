@@ -31,7 +31,9 @@ class RenderedPage:
     """Page after its scripts have run."""
 
     url: str
-    """Final URL."""
+    """Final URL, which scripts can set to any of the host."""
+    source: str
+    """URL of the response that the page was made of."""
     status: int | None
     html: bytes = field(repr=False)
     """In UTF-8, whatever charset it declares; truncated at 2 MB."""
@@ -174,8 +176,8 @@ class Renderer:
             raise FetchFailed(
                 "unsupported", f"{_host_label(final_url)} is {content_type[:60]}, which is not rendered"
             )
-        status = answer.get("status")
-        return RenderedPage(final_url, status if isinstance(status, int) else None, answer["html"])
+        status, source = answer.get("status"), str(answer.get("source") or final_url)
+        return RenderedPage(final_url, source, status if isinstance(status, int) else None, answer["html"])
 
 
 async def _wait_for_response(browser: Browser, page: OpenPage, grant: ProxyGrant) -> dict[str, Any]:
