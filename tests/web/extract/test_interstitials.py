@@ -74,6 +74,7 @@ def test_ordinary_page_is_no_bot_check(html: str) -> None:
         "<body><script src=a.js></script>",
         "<title>App</title><script type=module src=a.js></script><body>",
         "<body><p>This page has moved.</p><script>window.location.href = '/new'</script>",
+        "<body><p>You are led on.</p><script>if(old)window.location='/new'</script>",
         "<body><p>You are led on.</p><script>setTimeout(() => location.replace('/new'), 9)</script>",
     ],
 )
@@ -92,6 +93,10 @@ def test_application_shell_is_reported(html: str) -> None:
         "<body><p>A short page.</p><script type='application/ld+json'>{}</script>",
         "<body><p>A short page that counts its visitors.</p><script src=count.js></script>",
         "<body><p>A short page.</p><script>if (location.href == home) count()</script>",
+        "<body><p>A short page.</p><script>const location = 'Paris'</script>",
+        "<body><p>A short page.</p><script>places.map(location => show(location))</script>",
+        "<body><p>A short page.</p><script>event.location = 'Paris'</script>",
+        "<body><p>A short page.</p><script>frame.src = '/map?location=Paris'</script>",
         "<body><img src=a.png><script type='application/ld+json'>{}</script>",
     ],
 )

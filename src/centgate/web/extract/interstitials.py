@@ -44,7 +44,11 @@ _CHALLENGE_TEXT = re.compile(
 _REFRESH = re.compile(r"\s*(\d{1,3})(?:\.\d*)?\s*[;,]\s*(?:url\s*=\s*)?[\"']?([^\"'<>]+)", re.IGNORECASE)
 _MAX_REFRESH_SECONDS = 5
 """Maximum delay of a `refresh` that makes a page a redirect."""
-_NAVIGATION = re.compile(r"\blocation(?:\.href)?\s*=(?!=)|\blocation\.(?:replace|assign)\(")
+_NAVIGATION = re.compile(
+    r"(?<![\w.$?&\"'-])(?<!const )(?<!let )(?<!var )(?:(?:window|document|self|top|parent)\.)?"
+    r"location(?:(?:\.href)?\s*=(?![=>])|\.(?:replace|assign)\()"
+)
+"""Change of the page's address by a script; not a variable, a parameter or a part of an address."""
 _MAX_METAS = 50
 _MAX_NOTE_LENGTH = 2000
 _APP_ROOTS = (
