@@ -484,6 +484,20 @@ def test_backtick_is_kept_from_marks_of_code() -> None:
     assert text == "Write `` x` ``, `` `y `` or `` z` ``."
 
 
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        ("<p>Press <kbd>Ctrl</kbd><kbd>C</kbd>.", "Press `Ctrl` `C`."),
+        ("<div><code>a`</code>&#x200b;<span><code>b</code></span></div>", "`` a` `` `b`"),
+        ("<p><code>a``b</code> or <code>```</code>", "`a``b` or ` ``` `"),
+        ("<p>It is in C:\\<code>temp</code>.", "It is in C:\\\\`temp`."),
+        ("<p>It is <code>a&#x2028;&#x2028;b</code>.", "It is `a b`."),
+    ],
+)
+def test_code_stays_code_beside_anything(html: str, markdown: str) -> None:
+    assert convert_body(html) == markdown
+
+
 @pytest.mark.extended
 @given(generate_html())
 def test_any_page_gives_valid_markdown(body: str) -> None:

@@ -27,6 +27,7 @@ from centgate.web.extract.markdown_inline import (
     escape_brackets,
     escape_text,
     format_code_span,
+    join_inline,
     normalize_spaces,
     wrap_in_marks,
 )
@@ -72,14 +73,14 @@ class _MarkdownRenderer(InlineRenderer):
             tag = child.tag
             if tag not in NON_TEXT_TAGS:
                 if tag in BLOCK_TAGS or has_blocks(child):
-                    rendered += _to_paragraphs("".join(line))
+                    rendered += _to_paragraphs(join_inline(line))
                     line = []
                     rendered += self._render_block(child, tag, depth + 1)
                 else:
                     line.append(self.render_element(child, tag, depth + 1))
             if child.tail:
                 line.append(escape_text(child.tail))
-        rendered += _to_paragraphs("".join(line))
+        rendered += _to_paragraphs(join_inline(line))
         return rendered
 
     def _render_block(self, element: Element, tag: str, depth: int) -> list[str]:
@@ -134,7 +135,7 @@ class _MarkdownRenderer(InlineRenderer):
             if isinstance(part, str) or _is_inline(part):
                 line.append(self._render_part(part, depth + 1))
                 continue
-            items += _format_item("- ", _to_paragraphs("".join(line)))
+            items += _format_item("- ", _to_paragraphs(join_inline(line)))
             line = []
             if part.tag == "li":
                 number = _parse_integer(part.get("value"), max(number, 0))
@@ -150,7 +151,7 @@ class _MarkdownRenderer(InlineRenderer):
                 rendered += _join_items(items)
                 items = []
                 rendered += self._render_block(part, part.tag, depth + 1)
-        items += _format_item("- ", _to_paragraphs("".join(line)))
+        items += _format_item("- ", _to_paragraphs(join_inline(line)))
         return rendered + _join_items(items)
 
     def _render_part(self, part: Element | str, depth: int) -> str:
@@ -164,7 +165,7 @@ class _MarkdownRenderer(InlineRenderer):
             if isinstance(part, str) or _is_inline(part):
                 line.append(self._render_part(part, depth + 1))
                 continue
-            rendered += _to_paragraphs("".join(line))
+            rendered += _to_paragraphs(join_inline(line))
             line = []
             if part.tag == "dt":
                 rendered += self._render_term(part, depth + 1)
@@ -178,7 +179,7 @@ class _MarkdownRenderer(InlineRenderer):
                 rendered[-1] += f"\n: {blocks[0]}"
             else:
                 rendered += blocks
-        return rendered + _to_paragraphs("".join(line))
+        return rendered + _to_paragraphs(join_inline(line))
 
     def _render_term(self, term: Element, depth: int) -> list[str]:
         text = self.render_inline(term, depth)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -31,6 +32,8 @@ _TAG_START = re.compile(r"`|<(?=[a-zA-Z/!?]|\Z)")
 """Characters that could begin a tag, also together with text of the next element, or hide one."""
 _ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 """Elements that contain a link to themselves, as an anchor for others."""
+_MAX_EDGE = 100
+"""Characters at the edge of a part in which a visible one is searched."""
 _EMPHASIS_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE_TAGS = frozenset({"code", "kbd", "samp", "tt"})
 _ANCHOR_TEXT = frozenset({"", "#", "\xb6", "\xa7", "\U0001f517", "[source]", "[edit]"})
@@ -62,7 +65,7 @@ class InlineRenderer:
                 parts += (space, self.render_element(child, tag, depth + 1), space)
             if child.tail:
                 parts.append(escape_text(child.tail))
-        return "".join(parts)
+        return join_inline(parts)
 
     def render_element(self, element: Element, tag: str, depth: int) -> str:
         """Render one inline element."""
@@ -150,12 +153,34 @@ def wrap_in_marks(content: str, mark: str) -> str:
 
 def format_code_span(code: str) -> str:
     """Return code as a code span, without the spaces around it."""
-    bare = strip_invisible(code).strip()
+    bare = strip_invisible(code).strip().replace("\n", " ")
     if not bare:
         return code
-    ticks = "`" * (max((len(run) for run in BACKTICKS.findall(bare)), default=0) + 1)
+    runs = set(map(len, BACKTICKS.findall(bare)))
+    # the shortest that the code has not, since three at the start of a line would begin a block
+    ticks = "`" * next(length for length in count(1) if length not in runs)
     edge = " " if bare[0] == "`" or bare[-1] == "`" else ""
     return f"{ticks}{edge}{bare}{edge}{ticks}"
+
+
+def join_inline(parts: Iterable[str]) -> str:
+    """Join the rendered parts of a line, with code apart from what would change the marks around it."""
+    joined: list[str] = []
+    before = ""
+    for part in parts:
+        if strip_invisible(part[:_MAX_EDGE]).startswith("`"):
+            joined.append(_separate_code(before))
+        joined.append(part)
+        before = strip_invisible(part[-_MAX_EDGE:]) or before
+    return "".join(joined)
+
+
+def _separate_code(before: str) -> str:
+    """Return a space after other code, and an escape of a backslash that would escape the mark."""
+    if before.endswith("`"):
+        return " "
+    backslashes = len(before) - len(before.rstrip("\\"))
+    return "\\" * (backslashes % 2)
 
 
 def escape_brackets(text: str) -> str:
