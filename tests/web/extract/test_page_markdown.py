@@ -498,6 +498,10 @@ def test_code_stays_code_beside_anything(html: str, markdown: str) -> None:
     assert convert_body(html) == markdown
 
 
+def test_raised_text_begins_no_tag_in_text_after_it() -> None:
+    assert convert_body("<p>It is <sup><i></i>&lt; </sup>a.") == "It is \\<a."
+
+
 @pytest.mark.extended
 @given(generate_html())
 def test_any_page_gives_valid_markdown(body: str) -> None:

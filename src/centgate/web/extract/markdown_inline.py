@@ -30,6 +30,7 @@ _BREAK = "\v"
 _AROUND_BREAK = re.compile(f" *{_BREAK}[ {_BREAK}]*")
 _TAG_START = re.compile(r"`|<(?=[a-zA-Z/!?]|\Z)")
 """Characters that could begin a tag, also together with text of the next element, or hide one."""
+_LAST_BRACKET = re.compile(r"(?<!\\)<\Z")
 _ANCHOR_TARGETS = frozenset({*HEADING_LEVELS, "dt"})
 """Elements that contain a link to themselves, as an anchor for others."""
 _MAX_EDGE = 100
@@ -84,7 +85,8 @@ class InlineRenderer:
         if tag == "pre":
             return format_code_span(SPACE.sub(" ", extract_code(element)))
         if tag == "sup":
-            return mark_superscript(element, normalize_spaces(self.render_children(element, depth)))
+            text = normalize_spaces(self.render_children(element, depth))
+            return mark_superscript(element, _LAST_BRACKET.sub(r"\\<", text))  # without the space after it
         content = self.render_children(element, depth)
         if tag == "sub":
             return mark_subscript(element, content)
