@@ -432,6 +432,17 @@ def test_question_in_button_above_its_answer_is_kept() -> None:
     assert "Forgot it?" not in text
 
 
+def test_question_in_box_of_its_own_is_kept() -> None:
+    questions = "".join(
+        f"<section><div><button>Question {n}?</button><div>{each}</div></div></section>"
+        for n, each in enumerate(PARAGRAPHS)
+    )
+
+    text = extract_text(f"<main><h1>T</h1>{questions}</main>").markdown
+
+    assert f"Question 4?\n\n{PARAGRAPHS[4]}" in text
+
+
 @pytest.mark.parametrize("question", ["Was this page helpful?", "Need help?", "Already have an account?"])
 def test_question_to_the_reader_is_no_text_of_the_page(question: str) -> None:
     box = f"<div><button>{question}</button><p>Tell us in a few words what we should know.</p></div>"

@@ -37,6 +37,7 @@ _LABELLED_INPUTS = frozenset({"submit", "button", "reset"})
 _MAX_QUESTION = 300
 _MIN_ANSWER = 40
 """Characters of a block of text that may be the answer to the question above it."""
+_MAX_BOXES = 5
 _ANSWER_TAGS = name_set("article blockquote dd div dl ol p section table ul")
 MIN_DRAWN_TEXT, MIN_DRAWN_WORD = 20, 3
 """Characters of a drawing, and on average of each text in it, from which on they are text of the page."""
@@ -235,11 +236,22 @@ def _find_answered(body: Element) -> set[Element]:
     """
     lists: dict[tuple[Element | None, str, str], list[Element]] = {}
     for button in body.iter("button"):
-        entry = button.getparent()
+        entry = _find_entry(button)
         if entry is not None and _is_question(button) and _stands_above_text(button):
             kind = (entry.getparent(), entry.tag, " ".join((entry.get("class") or "").split()[:1]))
             lists.setdefault(kind, []).append(button)
     return {button for buttons in lists.values() if len(buttons) > 1 for button in buttons}
+
+
+def _find_entry(button: Element) -> Element | None:
+    """Return the element of a button and its answer, with the boxes that hold nothing else."""
+    entry = button.getparent()
+    for _ in range(_MAX_BOXES):
+        if entry is None or entry.getnext() is not None or entry.getprevious() is not None:
+            break
+        parent = entry.getparent()
+        entry = entry if parent is None else parent
+    return entry
 
 
 def _stands_above_text(button: Element) -> bool:
