@@ -327,6 +327,7 @@ async def test_disallowed_page_is_not_read_under_another_address(site: Site, ope
             await pagereader.read_page(url, only_main_content=True)
 
     assert unread.value.reason == "robots"
+    assert "the page's scripts lead to another, which was not read: robots.txt of" in str(unread.value)
 
 
 @needs_browser

@@ -48,6 +48,7 @@ FETCH_SHARE = 0.65
 RENDER_SHARE = 0.7
 """Share of the remaining time for the browser."""
 _RENDERED_WARNING = "the page is built by its scripts, so it was rendered in a browser that ran them"
+_LED_AWAY = "the page's scripts lead to another, which was not read"
 _NOT_FOUND_STATUSES = frozenset({404, 410})
 _TOO_MANY_REQUESTS = 429
 _BLOCKED_STATUSES = frozenset({401, 402, 403, 407, _TOO_MANY_REQUESTS, 451})
@@ -230,9 +231,9 @@ class PageReader(FetchingProvider):
             raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
-    async def _check_robots(self, url: str) -> None:
+    async def _check_robots(self, url: str, result: str = "the page was not fetched") -> None:
         if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):
-            error = self._page_error(disallowed.reason, f"the page was not fetched: {disallowed.message}")
+            error = self._page_error(disallowed.reason, f"{result}: {disallowed.message}")
             error.is_temporary = disallowed.is_temporary
             raise error
 
@@ -315,7 +316,7 @@ class PageReader(FetchingProvider):
         rendered = dataclasses.replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
         if page.source != fetched.url:  # `page.url` can be an address that a script only names
-            await self._check_robots(page.source)
+            await self._check_robots(page.source, _LED_AWAY)
         if error := self._status_error(rendered):
             raise error
         told = await extract(rendered)
