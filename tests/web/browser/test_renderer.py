@@ -424,6 +424,20 @@ async def test_endless_page_does_not_affect_next(renderer: Renderer, site: Scrip
 
 
 @pytest.mark.extended
+async def test_page_that_leads_to_itself_without_end_is_given_up(
+    renderer: Renderer, site: ScriptedSite
+) -> None:
+    site.pages["circle"] = "<script>location.reload()</script>"
+    site.user_agents.clear()
+
+    with pytest.raises(FetchFailed) as failed:
+        await renderer.render(f"{site.url}circle", SECONDS)
+
+    assert str(failed.value) == f"{site.host} leads from page to page without end"
+    assert len(site.user_agents) < 60
+
+
+@pytest.mark.extended
 async def test_invalid_certificate_is_refused(temporary: Path, tmp_path: Path) -> None:
     with serve_site("127.0.0.1", tls=create_self_signed_tls("127.0.0.1", tmp_path)) as site:
         async with open_renderer(site) as renderer:

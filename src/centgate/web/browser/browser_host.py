@@ -29,6 +29,9 @@ END_SECONDS = 1.0
 QUIET_SECONDS = 2.0
 """Wait for a page whose scripts send requests after it has loaded."""
 READ_TRIES = 4
+MAX_NAVIGATIONS = 25
+"""Documents and redirects of a page's own after which its scripts lead in a circle."""
+ENDLESS = "the page keeps navigating"
 DOM_QUIET_SECONDS = 0.5
 """Time without a change of the page's text after which it counts as complete."""
 MAX_DOM_WAIT_SECONDS, POLL_SECONDS = 4.0, 0.1
@@ -139,6 +142,8 @@ class _PageVisit:
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._requested_url = ""
         self._response: Response | None = None
+        self._navigations = 0
+        self._closing: asyncio.Task[None] | None = None
         self._has_requests = True
         page.on("request", self._note_request)
         page.on("response", self._note_response)
@@ -152,7 +157,8 @@ class _PageVisit:
         except PlaywrightTimeout:
             raise
         except Error as error:
-            return {"failed": _first_line(error), "at": self._requested_url[:MAX_URL_LENGTH]}
+            failed = _first_line(error) if self._closing is None else ENDLESS
+            return {"failed": failed, "at": self._requested_url[:MAX_URL_LENGTH]}
         return {**page, "at": self._requested_url[:MAX_URL_LENGTH], **await self._read_response()}
 
     async def _wait_until_quiet(self) -> None:
@@ -206,6 +212,9 @@ class _PageVisit:
     def _note_request(self, request: Request) -> None:
         if self._of_main_frame(request):
             self._requested_url = request.url
+            self._navigations += 1
+            if self._navigations > MAX_NAVIGATIONS and self._closing is None:
+                self._closing = asyncio.ensure_future(self._page.close())
 
     def _note_response(self, response: Response) -> None:
         if self._of_main_frame(response.request) and not 300 <= response.status < 400:
@@ -227,7 +236,7 @@ async def _read_page(page: Page) -> dict[str, Any]:
             return await _evaluate_page(send)
         except (Error, KeyError):  # the page navigated meanwhile
             await page.wait_for_load_state("domcontentloaded")
-    raise Error("the page keeps navigating")
+    raise Error(ENDLESS)
 
 
 async def _evaluate_page(send: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:

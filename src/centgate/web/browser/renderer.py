@@ -210,6 +210,8 @@ def _map_failure(url: str, message: str) -> FetchFailed:
     """Map the browser's error message; `net::ERR_...` codes are in Chromium's net_error_list.h."""
     if message == "timeout":
         return FetchFailed("timeout", f"{_host_label(url)} did not load in time")
+    if message == "the page keeps navigating":
+        return FetchFailed("failed", f"{_host_label(url)} leads from page to page without end")
     if "Download is starting" in message:
         return FetchFailed("unsupported", f"{_host_label(url)} is a download, which is not rendered")
     if "ERR_CERT" in message or "ERR_SSL" in message:
