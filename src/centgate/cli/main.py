@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOSPC
 from importlib import import_module
@@ -159,7 +160,12 @@ def _prepare_start() -> None:
     from centgate.garbage_collection import pause_garbage_collection
 
     pause_garbage_collection()
-    Thread(target=import_module, args=("aiohttp",)).start()
+    Thread(target=_import_early, args=("aiohttp",)).start()
+
+
+def _import_early(name: str) -> None:
+    with suppress(ImportError):  # the import that needs it says which package is missing
+        import_module(name)
 
 
 @app.command(rich_help_panel=OPERATORS)
