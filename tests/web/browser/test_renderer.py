@@ -130,8 +130,15 @@ def find_processes(folder: Path, group: int) -> list[int]:
 def find_process(folder: Path, group: int, word: str) -> int:
     """Return the process of a browser whose command line has a word."""
     found = find_processes(folder, group)
-    (process,) = (each for each in found if word in Path(f"/proc/{each}/cmdline").read_text())
+    (process,) = (each for each in found if word in read_command(each))
     return process
+
+
+def read_command(process: int) -> str:
+    """Return the command line of a process; empty if it has ended meanwhile."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
 
 
 def find_folders(temporary: Path) -> set[Path]:
