@@ -112,8 +112,8 @@ class CrashTest:
     """Number of crashes, by the step at which they were injected."""
     broken: int = 0
     """Requests that were interrupted by a crash."""
-    unanswered: int = 0
-    """Requests that wait for their response."""
+    unanswered: Counter[str] = field(default_factory=Counter[str])
+    """Number of requests that wait for their response, by the server's URL."""
     allowed: asyncio.Semaphore = field(default_factory=partial(asyncio.Semaphore, 0))
     """Semaphore of purchases that may start."""
     left: int = 0
@@ -172,7 +172,7 @@ class CrashTest:
         if url is None:
             return
         purchase.tries += 1
-        self.unanswered += 1
+        self.unanswered[url] += 1
         try:
             response = await _post(client, url, purchase)
         except httpx.ConnectError:
@@ -181,7 +181,7 @@ class CrashTest:
             self.broken += 1
             return
         finally:
-            self.unanswered -= 1
+            self.unanswered[url] -= 1
         if response.status_code == 200:
             purchase.answer = response.content
         elif response.status_code not in (500, 502, 504) or _retry_advice(response) != "same_payment":
@@ -190,8 +190,8 @@ class CrashTest:
     async def _kill_servers(self, count: int, deaths: int) -> None:
         """Kill servers at random moments or at injected steps, and restart them.
 
-        Before each crash a portion of the purchases may start, so that a server is paid while it crashes
-        even on a fast machine.
+        Before each crash a portion of the purchases may start, and the server waits for a request, so that
+        it is paid while it crashes even on a fast machine.
         """
         faults: list[str | None] = []
         portion = count // (deaths + 1)
@@ -201,7 +201,8 @@ class CrashTest:
             replica = self.random.choice(dead or self.replicas)
             moment = portion * number + self.random.randrange(portion)
             while not replica.has_died and (  # noqa: ASYNC110 - a crash has no event
-                self.left < moment or (self.left < portion * (number + 1) and not self.unanswered)
+                self.left < moment
+                or (self.left < portion * (number + 1) and not self.unanswered[replica.url or ""])
             ):
                 await asyncio.sleep(0.005)
             self.deaths[(replica.fault if replica.has_died else None) or ANY_MOMENT] += 1
