@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from facilitators import build_settings
+from render_marks import needs_renderer
 from small_site import open_page_resources
 
 from centgate.errors import NoData, PageUnread, ProviderUnconfigured
@@ -22,7 +22,6 @@ from centgate.providers import pagereader as pagereader_module
 from centgate.providers.pagereader import PageReader
 from centgate.sandbox import Sandbox
 from centgate.settings import ProviderSettings
-from centgate.web.browser.executable import EXECUTABLE_NAMES
 from centgate.web.extract import parts as extract_parts
 from centgate.web.extract.parts import take_part
 from centgate.web.results import UnreadPage, WebPage
@@ -87,8 +86,6 @@ def site() -> Generator[Site]:
     server.shutdown()
     server.server_close()
 
-
-needs_browser = pytest.mark.skipif(not any(map(shutil.which, EXECUTABLE_NAMES)), reason="no Chromium here")
 
 Reader = Callable[..., AbstractAsyncContextManager[PageReader]]
 
@@ -286,7 +283,7 @@ async def test_failure_of_browser_is_named(site: Site, open_reader: Reader) -> N
     assert "has no text without its scripts, and a browser could not read it either: " in str(unread.value)
 
 
-@needs_browser
+@needs_renderer
 @pytest.mark.parametrize("target", ["/secret", "/missing"])
 async def test_page_to_which_scripts_lead_is_checked(target: str, site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
@@ -301,7 +298,7 @@ async def test_page_to_which_scripts_lead_is_checked(target: str, site: Site, op
     assert ("robots.txt" if target == "/secret" else "status 404") in str(error.value)
 
 
-@needs_browser
+@needs_renderer
 async def test_page_whose_script_names_disallowed_address_is_read(site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /app/", "text/plain")
     url = site.set_page(
@@ -314,7 +311,7 @@ async def test_page_whose_script_names_disallowed_address_is_read(site: Site, op
     assert page.markdown.startswith("Text. Text.")
 
 
-@needs_browser
+@needs_renderer
 async def test_disallowed_page_is_not_read_under_another_address(site: Site, open_reader: Reader) -> None:
     site.set_page("/robots.txt", "User-agent: *\nDisallow: /secret", "text/plain")
     site.set_page(
@@ -330,7 +327,7 @@ async def test_disallowed_page_is_not_read_under_another_address(site: Site, ope
     assert "the page's scripts lead to another, which was not read: robots.txt of" in str(unread.value)
 
 
-@needs_browser
+@needs_renderer
 async def test_error_that_only_the_browser_gets_is_no_page(site: Site, open_reader: Reader) -> None:
     url = site.set_page("/busy", "<script>count()</script>")
     site.later_pages["/busy"] = (503, "text/html", b"<p>The server is busy. Please come back later.")

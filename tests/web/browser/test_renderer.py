@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import shutil
 import signal
@@ -14,6 +13,7 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
+from render_marks import needs_renderer
 from scripted import (
     ATTACKS,
     NEVER_REACHED,
@@ -24,19 +24,12 @@ from scripted import (
 )
 
 from centgate.web.browser import chromium
-from centgate.web.browser.executable import EXECUTABLE_NAMES, RenderFailed, find_executable
+from centgate.web.browser.executable import RenderFailed, find_executable
 from centgate.web.browser.renderer import MAX_QUEUE, RenderedPage, Renderer
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.policy import FetchPolicy
 
-pytestmark = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("playwright") is None, reason="the extra `render` is not installed"
-    ),
-    pytest.mark.skipif(
-        not any(map(shutil.which, EXECUTABLE_NAMES)), reason="there is no Chromium on the PATH"
-    ),
-]
+pytestmark = needs_renderer
 SECONDS = 20.0
 AGENT = "Centgate/1 (+https://operator.example)"
 NAMES_OF = {"inside.example": ["127.0.0.2"], "mixed.example": ["127.0.0.1", "127.0.0.2"]}
