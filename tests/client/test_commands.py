@@ -135,7 +135,7 @@ def test_answer_is_printed_with_receipt(chain_shell: Shell) -> None:
     assert done.stderr == ""
     assert re.search(r"status +blocked", done.stdout)
     assert re.search(r"sources +phishinglist ok", done.stdout)
-    assert re.search(rf"paid 0\.01 test USDC to 0xcE47\w+ in\s+{TRANSACTION}", done.stdout)
+    assert re.search(rf"paid \$0\.01 of test money to 0xcE47\w+ in\s+{TRANSACTION}", done.stdout)
 
 
 def test_call_moves_one_cent_on_chain(chain_shell: Shell, devchain: DevChain) -> None:
@@ -162,7 +162,7 @@ def test_dry_run_prints_terms_without_wallet(shell_without_key: Shell, facilitat
     done = shell_without_key("call", "phishing-check", KNOWN, "--dry-run")
 
     assert done.returncode == 0, done.stderr
-    for word in ("0.01 test USDC", "eip155:84532", "0xcE47ca7E", "seconds", "Nothing was signed."):
+    for word in ("$0.01 of test money", "eip155:84532", "0xcE47ca7E", "seconds", "Nothing was signed."):
         assert word in done.stdout
     assert facilitator.settle_calls == 0
 
@@ -598,7 +598,7 @@ def test_receipts_show_payment_payee_and_outcome(shell: Shell) -> None:
     page, told = shell("wallet", "receipts"), shell("wallet", "receipts", "--json")
 
     assert re.search(
-        rf"phishing-check  0\.01 test USDC  answered\n  to 0xcE\w+ on eip155:84532\n  in {TRANSACTION}",
+        rf"phishing-check  \$0\.01 of test money  answered\n  to 0xcE\w+ on eip155:84532\n  in {TRANSACTION}",
         page.stdout,
     )
     assert [(each["service"], each["state"], each["money"]) for each in json.loads(told.stdout)] == [

@@ -12,7 +12,7 @@ from rich.text import Text
 from centgate.cli.buyer.arguments import parse_body
 from centgate.cli.buyer.call import read_body
 from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
-from centgate.cli.buyer.render import answer_json, format_usdc, render_answer
+from centgate.cli.buyer.render import answer_json, format_dollars, render_answer
 from centgate.cli.terminal import create_console, escape_controls, print_json, render_status, text_line
 from centgate.client import AnsweredPayment, Centgate, WalletPayment
 from centgate.signing.assets import TOKEN_DECIMALS, USDC
@@ -88,7 +88,7 @@ def _payment_lines(payment: WalletPayment) -> Iterator[RenderableType]:
     yield Text.assemble(
         f"{escape_controls(payment.created_at)}  ",
         (f"{escape_controls(payment.service)}  ", "bold"),
-        f"{format_usdc(amount, escape_controls(payment.network))}  ",
+        f"{format_dollars(amount, escape_controls(payment.network))}  ",
         render_status(payment.state),
     )
     reference = f"in {payment.transaction}" if payment.transaction else f"nonce {payment.nonce}"

@@ -48,7 +48,7 @@ def describe_receipt(answer: Answer, payee: str | None) -> str:
     receipt = answer.receipt
     if receipt is None:
         return f"none received; the request ID is {answer.request_id}"
-    amount = format_usdc(receipt.amount, receipt.network)
+    amount = format_dollars(receipt.amount, receipt.network)
     text = f"paid {amount} to {payee or 'the API'} in {receipt.transaction}"
     return f"{text} (replayed, not charged again)" if receipt.replayed else text
 
@@ -72,7 +72,7 @@ def answer_json(answer: Answer, payee: str | None) -> dict[str, Any]:
 def render_quote(quote: Quote) -> RenderableType:
     """Render the terms of a call; nothing was signed."""
     fields = {
-        "amount": format_usdc(quote.usd, quote.network),
+        "amount": format_dollars(quote.usd, quote.network),
         "token": f"{quote.token}, {quote.asset}",
         "network": _describe_network(quote.network),
         "payee": quote.payee,
@@ -141,7 +141,7 @@ def _payment_lines(record: LedgerRecord) -> Iterator[RenderableType]:
     yield Text.assemble(
         f"{record.time.astimezone():%Y-%m-%d %H:%M:%S}  ",
         (f"{escape_controls(_slug_of(record))}  ", "bold"),
-        f"{format_usdc(payment.usd, payment.network)}  ",
+        f"{format_dollars(payment.usd, payment.network)}  ",
         render_status(state),
     )
     yield text_line(f"  to {payment.payee} on {payment.network}")
@@ -179,9 +179,9 @@ def _format_age(fetched: object, now: datetime) -> str:
     return f" ({max(seconds, 0):.0f} s old)"
 
 
-def format_usdc(amount: Decimal, network: str) -> str:
-    """Format an amount of USDC; test money is named as such."""
-    return f"{amount} {'test ' if network in TEST_NETWORKS else ''}USDC"
+def format_dollars(amount: Decimal, network: str) -> str:
+    """Format an amount of a dollar token, whichever it is; test money is named as such."""
+    return f"${amount}{' of test money' if network in TEST_NETWORKS else ''}"
 
 
 def _describe_network(network: str) -> str:
