@@ -49,6 +49,7 @@ from centgate.signing.assets import is_test_network
 PAYMENTS = 10_000_000
 PAYERS = 10_000
 OLD_ANSWERS = 200_000
+RETENTION_SECONDS = 86_400.0
 FILL_TIMEOUT = 1800
 """Seconds for one statement that fills PostgreSQL."""
 ANSWER = b'{"service":"phishing-check","data":{"status":"unknown"}}' + b" " * 900
@@ -316,10 +317,13 @@ async def measure_pruning(journals: list[BenchmarkJournal]) -> Table:
 
 
 async def prune_old_answers(store: Store) -> None:
-    """Prune all old answers in batches."""
-    # payments run between the batches
-    while await store.run(partial(pruning.prune_answers, 1770000000.0)):  # noqa: ASYNC110
-        await asyncio.sleep(0)
+    """Prune all old answers in batches. Raises RuntimeError if there were not OLD_ANSWERS of them."""
+    pruned = 0
+    while count := await store.run(partial(pruning.prune_answers, RETENTION_SECONDS)):
+        pruned += count
+        await asyncio.sleep(0)  # payments run between the batches
+    if pruned != OLD_ANSWERS:
+        raise RuntimeError(f"{pruned} answers were pruned instead of {OLD_ANSWERS}")
 
 
 async def measure_latencies(journal: Journal, other_work: Awaitable[None]) -> list[float]:
