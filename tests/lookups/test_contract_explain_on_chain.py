@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from lookups.chain_world import World
 
+from centgate.devchain.rpc_client import call_rpc
+
 BuyAnswer = Callable[..., dict[str, Any]]
 
 PROXIES = (
@@ -120,6 +122,15 @@ def test_slot_without_contract_is_reported(world: World, buy_answer: BuyAnswer, 
 
     assert data["proxy"]["isProxy"] is None
     assert any(reason in each for each in data["warnings"])
+
+
+def test_balance_of_development_chain_has_no_value(world: World, buy_answer: BuyAnswer):
+    holder = world.people["holder"].address
+    held = int(call_rpc(world.chain.rpc_url, "eth_getBalance", holder, "latest"), 16)
+
+    balance = explain_contract(buy_answer, holder)["nativeBalance"]
+
+    assert (balance["amountBaseUnits"], balance["worth"], balance["source"]) == (str(held), None, "rpc")
 
 
 def test_wallet_has_no_code(world: World, buy_answer: BuyAnswer):

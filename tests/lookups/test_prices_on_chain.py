@@ -1,4 +1,4 @@
-"""Dollar values of wallet-brief and approval-risk without DefiLlama: prices that the chain tells."""
+"""Dollar values of wallet-brief, approval-risk and contract-explain by the prices that the chain tells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ WALLET = HOLDER.address.lower()
 WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
 NATIVE = "0x" + "00" * 20
-OTHER_SOURCES = ("alchemy", "blockscout", "goplus", "etherscan")
+OTHER_SOURCES = ("alchemy", "blockscout", "goplus", "etherscan", "sourcify", "bytecode")
+SUBJECT = {"contract-explain": "contractAddress"}
+"""Name of the address in requests, where it is no wallet's."""
 DOLLARS = (
     "known dollar stablecoins that no explorer prices count as one dollar, whatever they are worth, and no "
     "other token is priced in this way"
@@ -50,7 +52,7 @@ def buy_on_chain(
         providers |= upstreams.provider_settings("defillama")
         providers["rpc_8453"] = ProviderSettings(url=base_market.url)
         configured = configure_providers(settings, providers).model_copy(update=changes)
-        body = {"chainId": 8453, "walletAddress": WALLET}
+        body = {"chainId": 8453, SUBJECT.get(service, "walletAddress"): WALLET}
         response = send_paid(api(configured), f"/services/{service}", body)
         assert response.status_code == 200, response.text
         return response.json()
@@ -145,3 +147,18 @@ async def test_value_at_risk_has_chain_prices_without_defillama(
     assert at_risk == {WETH: 2000, USDC: 20, base_market.token.lower(): None}
     assert answer["data"]["exposure"] == {"usd": 2020, "unpricedTokens": 1}
     assert price_warnings(answer) == [CHAIN_PRICES]
+
+
+@pytest.mark.parametrize("is_stale", [False, True])
+async def test_balance_of_contract_has_chain_price(
+    buy_on_chain: BuyOnChain, base_market: Market, *, is_stale: bool
+) -> None:
+    if is_stale:
+        feed, old = base_market.exchanges.addresses.native_feed, int(time.time()) - 3 * 3600
+        base_market.exchanges.set_feed(feed, 2_000 * 10**8, updated_at=old)
+
+    balance = buy_on_chain("contract-explain")["data"]["nativeBalance"]
+
+    assert (balance["symbol"], balance["amountBaseUnits"], balance["source"]) == ("ETH", str(2 * COIN), "rpc")
+    assert price_of(balance) == (None if is_stale else (2000, "chainlink"))
+    assert is_stale or balance["worth"]["valueUsd"] == 4000

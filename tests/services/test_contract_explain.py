@@ -31,6 +31,7 @@ from centgate.crypto.contract.account_state import (
 )
 from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
+from centgate.crypto.token.exchange_tables import PRICE_FEEDS
 from centgate.devchain.deployer import CONTRACTS
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
@@ -42,6 +43,7 @@ PLAIN = "0x6080604052600080fd"
 PROXY = "0x365f5f375f5f365f5f545af43d5f5f3e5f3d91602a57fd5bf3"
 CLONE = f"0x363d3d373d3d3d363d73{LOGIC[2:]}5af43d82803e903d91602b57fd5bf3"
 TRANSACTION = "0x" + "1f" * 32
+LATEST_ROUND = "0x" + function_selector("latestRoundData()").hex()
 DAY = 86_400
 REGISTRIES = ("etherscan", "sourcify", "blockscout")
 SOME_FAULTS: tuple[Fault, ...] = ("timeout", "500", "429", "200 page", "wrong types")
@@ -67,6 +69,9 @@ class Node:
     """Addresses whose code it does not tell."""
     latest: int = 1_000
     """Number of the last block."""
+    wei: int = 3 * 10**18
+    feed_age: float = 0
+    """Age of the native coin's price, 2,000 dollars, in seconds."""
     logs: list[Body] = field(default_factory=list[Body])
 
     def __call__(self, asked: RecordedRequest) -> tuple[int, Any]:
@@ -93,6 +98,10 @@ class Node:
                 return self.codes.get(params[0], "0x")
             case "eth_getStorageAt":
                 return self.slots.get((params[0], params[1]), "0x" + "0" * 64)
+            case "eth_getBalance":
+                return hex(self.wei)
+            case "eth_call" if params[0]["data"] == LATEST_ROUND:
+                return self.read_feed(params[0]["to"])
             case "eth_call":
                 known = {
                     (to, "0x" + function_selector(asked).hex()): said
@@ -109,6 +118,13 @@ class Node:
                 return {"number": hex(number), "timestamp": hex(made)}
             case _:
                 raise AssertionError(method)
+
+    def read_feed(self, feed: str) -> str:
+        """Return the latest round of a price feed, or that of a sequencer which is up."""
+        now = int(time.time())
+        is_price = feed in {each.native_usd for each in PRICE_FEEDS.values()}
+        answer, updated_at = (2_000 * 10**8, int(now - self.feed_age)) if is_price else (0, now)
+        return "0x" + encode(["uint256"] * 5, [1, answer, now - DAY, updated_at, 1]).hex()
 
     @staticmethod
     def has_log(log: Body, wanted: Body) -> bool:
@@ -276,6 +292,58 @@ def test_verified_contract_is_explained_on_every_chain(world: World, buy: Any, c
         "rpc": "ok",
         "bytecode": "unconfigured",
     }
+
+
+def test_native_balance_is_read_with_first_round(world: World, buy: Any):
+    world.node.wei = 1_500_000_000_000_000_001
+
+    balance = valid_data(buy(1))["nativeBalance"]
+
+    assert balance["worth"].pop("pricedAt")
+    assert balance == {
+        "symbol": "ETH",
+        "amountBaseUnits": "1500000000000000001",
+        "decimals": 18,
+        "amount": 1.5,
+        "worth": {
+            "priceUsd": 2000,
+            "valueUsd": 3000,
+            "confidence": None,
+            "doubtful": False,
+            "source": "chainlink",
+        },
+        "source": "rpc",
+    }
+    requests = world.upstreams.requests_of("rpc")
+    batches = [cast(list[Body], each.body) for each in requests if isinstance(each.body, list)]
+    first, *later = ({request["method"] for request in batch} for batch in batches)
+    assert first == {"eth_getCode", "eth_getStorageAt", "eth_getBalance", "eth_call"}
+    assert not any("eth_getBalance" in methods for methods in later)
+
+
+def test_balance_without_reliable_price_has_no_value(world: World, buy: Any):
+    world.node.feed_age = 3 * 3600
+
+    data = valid_data(buy(137))
+
+    balance = data["nativeBalance"]
+    assert (balance["symbol"], balance["amount"], balance["worth"]) == ("POL", 3, None)
+    assert has_warning(data, "Chainlink's price of the native coin is missing or too old")
+
+
+@pytest.mark.parametrize("wei", [None, 2**256], ids=["refused", "impossible"])
+def test_unknown_balance_affects_nothing_else(world: World, buy: Any, wei: int | None):
+    world.node.set_proxy(IMPLEMENTATION_SLOT)
+    if wei is None:
+        world.node.refuses = {"eth_getBalance"}
+    else:
+        world.node.wei = wei
+
+    data = valid_data(buy())
+
+    assert (data["nativeBalance"], data["proxy"]["kind"]) == (None, "eip1967")
+    assert has_warning(data, "the native balance is unknown: the node did not tell it")
+    assert not has_warning(data, "could not be read")
 
 
 def test_implementation_has_name_of_explorer(world: World, buy: Any):
@@ -1152,6 +1220,7 @@ def test_existence_is_unknown_without_chain(world: World, buy: Any):
         "unknown",
         None,
     )
+    assert data["nativeBalance"] is None
     assert has_warning(data, "whether there is a contract at this address is not known")
 
 
@@ -1209,6 +1278,7 @@ def test_development_chain_is_explained_by_chain_alone(world: World, buy: Any):
 
     assert (data["verified"], data["sourceAvailable"], data["links"]["explorer"]) == (None, None, None)
     assert (data["proxy"]["kind"], data["links"]["verifications"]) == ("eip1967", [])
+    assert (data["nativeBalance"]["amount"], data["nativeBalance"]["worth"]) == (3, None)
     assert has_warning(data, "no registry of published source is configured")
     assert {world.requests_of(each) for each in REGISTRIES} == {0}
 

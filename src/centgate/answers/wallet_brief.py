@@ -7,7 +7,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from centgate.chains import CHAIN_BY_ID
+from centgate.answers.native_balance import (
+    NATIVE_DECIMALS,
+    NativeBalance,
+    Worth,
+    build_native_balance,
+    build_worth,
+    native_symbol,
+)
 from centgate.crypto.wallet.accounts import Account, WalletAccountKind
 from centgate.crypto.wallet.spam_rules import (
     CounterpartyEvidence,
@@ -21,7 +28,6 @@ from centgate.crypto.wallet.spam_rules import (
 )
 from centgate.crypto.wallet.transfer_kinds import TransferKind, classify_transfer, find_swaps
 from centgate.crypto.wallet.valuation import (
-    PriceQuote,
     ValuedHolding,
     add_up,
     rank_holdings,
@@ -30,7 +36,6 @@ from centgate.crypto.wallet.valuation import (
 )
 from centgate.crypto.wallet.wallets import (
     Price,
-    PriceSource,
     Token,
     Transfer,
     WalletSource,
@@ -49,8 +54,6 @@ MAX_BALANCES = 10
 """Most token balances in a response."""
 MAX_SUSPICIOUS = 50
 """Most notes on suspicious tokens in a response."""
-NATIVE_DECIMALS = 18
-"""On every EVM chain."""
 
 
 class SuspicionReason(Data):
@@ -60,28 +63,6 @@ class SuspicionReason(Data):
     explanation: str = Field(description="One sentence.")
     value: str | None = Field(description="The value that triggered it: untrusted text, cut.")
     source: WalletSource
-
-
-class Worth(Data):
-    """Value of one unit and of the whole balance."""
-
-    price_usd: float = Field(description="US dollars for one unit.")
-    value_usd: float = Field(description="US dollars for the balance.")
-    confidence: float | None = Field(
-        description="The price source's own confidence, from 0 to 1; null when it gives none."
-    )
-    doubtful: bool = Field(
-        description="True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices "
-        "that are not doubtful."
-    )
-    priced_at: str | None = Field(
-        description="Time of the price, ISO 8601, UTC; null when its source gives none."
-    )
-    source: PriceSource = Field(
-        description="`chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a "
-        "known dollar stablecoin, counted as one dollar whatever it is worth. Both are used only without "
-        "DefiLlama."
-    )
 
 
 class WalletAccount(Data):
@@ -140,19 +121,6 @@ class TotalWorth(Data):
     suspicious_count: int = Field(
         description="Tokens under suspicion, listed or not: in no other figure, whatever they claim."
     )
-
-
-class NativeBalance(Data):
-    """Balance of the chain's native coin."""
-
-    symbol: str
-    amount_base_units: str | None = Field(
-        description="In base units (wei), a decimal string; null when no source knows it."
-    )
-    decimals: int = Field(description="Decimals between base units and the scaled amount.")
-    amount: float | None = Field(description="Scaled by the decimals.")
-    worth: Worth | None = Field(description="Null when no source has a price.")
-    source: WalletSource | None
 
 
 class TokenBalance(Data):
@@ -240,7 +208,9 @@ def build_wallet_brief(
         suspicious=len(suspicious),
     )
     return WalletBrief(
-        native_balance=_build_native_balance(snapshot, prices),
+        native_balance=build_native_balance(
+            snapshot.chain_id, snapshot.coin, prices.get(NATIVE_COIN), snapshot.coin_source
+        ),
         token_balances=[_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]],
         recent_transfers=_list_transfers(snapshot, prices),
         suspicious_token_notes=suspicious[:MAX_SUSPICIOUS],
@@ -292,18 +262,6 @@ def _build_total(
     )
 
 
-def _build_native_balance(snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> NativeBalance:
-    value = value_coin(snapshot.coin, prices.get(NATIVE_COIN))
-    return NativeBalance(
-        symbol=_native_symbol(snapshot.chain_id),
-        amount_base_units=format_base_units(snapshot.coin.amount),
-        decimals=NATIVE_DECIMALS,
-        amount=to_finite_float(to_whole_units(snapshot.coin.amount, NATIVE_DECIMALS)),
-        worth=_build_worth(*value) if value else None,
-        source=snapshot.coin_source,
-    )
-
-
 def _split_holdings(
     snapshot: WalletSnapshot, prices: Mapping[str, Price]
 ) -> tuple[list[ValuedHolding], list[SuspiciousToken]]:
@@ -332,19 +290,8 @@ def _build_balance(each: ValuedHolding, source: WalletSource) -> TokenBalance:
         amount_base_units=str(each.holding.amount),
         decimals=each.decimals,
         amount=to_finite_float(to_whole_units(each.holding.amount, each.decimals)),
-        worth=_build_worth(each.quote, each.usd) if each.quote and each.usd is not None else None,
+        worth=build_worth(each.quote, each.usd) if each.quote and each.usd is not None else None,
         source=source,
-    )
-
-
-def _build_worth(quote: PriceQuote, usd: float) -> Worth:
-    return Worth(
-        price_usd=quote.usd,
-        value_usd=usd,
-        confidence=quote.confidence,
-        doubtful=quote.is_doubtful,
-        priced_at=format_timestamp(quote.at) if quote.at else None,
-        source=quote.source,
     )
 
 
@@ -409,7 +356,7 @@ def _build_transfer(
         kind=kind,
         counterparty=movement.counterparty(snapshot.wallet),
         token_address=token.address if token else None,
-        symbol=clean_line(token.symbol) if token else _native_symbol(snapshot.chain_id),
+        symbol=clean_line(token.symbol) if token else native_symbol(snapshot.chain_id),
         amount_base_units=format_base_units(movement.amount),
         decimals=decimals,
         amount=to_finite_float(to_whole_units(movement.amount, decimals)),
@@ -431,8 +378,3 @@ def _transfer_direction(movement: Transfer, wallet: str) -> Literal["in", "out",
 
 def _movement_decimals(movement: Transfer) -> int | None:
     return movement.token.decimals if movement.token else NATIVE_DECIMALS
-
-
-def _native_symbol(chain_id: int) -> str:
-    """Return the symbol of the native coin; development chains use ETH."""
-    return CHAIN_BY_ID[chain_id].native if chain_id in CHAIN_BY_ID else "ETH"

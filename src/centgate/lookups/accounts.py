@@ -1,19 +1,20 @@
-"""Read what the chain tells about an account: its kind, its owners, its name and whether it is sanctioned."""
+"""Read what the chain tells about an account: its kind, owners and name, sanctions, and native balance."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from centgate.chains import well_known_chain
+from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.crypto.contract.bytecode import function_selector, parse_address_word
 from centgate.crypto.contract.owner_kinds import OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.wallet.accounts import SANCTIONS_LISTS, Account, classify_account_owner, parse_flag
 from centgate.crypto.wallet.primary_names import NAMED_CHAINS
-from centgate.fallback import attempt
+from centgate.crypto.wallet.wallets import NativeCoin, Price
+from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
-from centgate.lookups.chainlink import native_price_calls
+from centgate.lookups.chainlink import native_price_calls, parse_native_price
 from centgate.lookups.primary_names import PrimaryName, list_name_calls, read_primary_name
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.jsonrpc.results import OnchainAccount
@@ -54,6 +55,26 @@ async def read_owner(rpc: Rpc, chain_id: int, address: str | None) -> Owner:
         return classify_owner(None, code=None, singleton=None, answers={})
     state, answers = await _read_state(rpc, chain_id, address, {})
     return _classify_owner(address, state, answers)
+
+
+async def read_native_balance(
+    rpc: Rpc, chain_id: int, address: str
+) -> tuple[NativeCoin, Price | None] | None:
+    """Return the native balance of an account, with Chainlink's price of the coin if it can be relied on.
+
+    Takes one round of requests, which it shares with what else is read from the node at the same time. There
+    is no price on a development chain. None, with a warning, if the node does not tell the balance.
+    """
+    amount, answers = await asyncio.gather(
+        attempt(rpc.native_balance, chain_id, address),
+        attempt(rpc.call_contracts, chain_id, native_price_calls(chain_id)),
+    )
+    if not isinstance(amount, int):
+        rpc.trace.add_warning("the native balance is unknown: the node did not tell it")
+        return None
+    if chain_id not in CHAIN_BY_ID:
+        return NativeCoin(amount), None
+    return NativeCoin(amount), parse_native_price(rpc.trace, chain_id, found_or_none(answers) or ())
 
 
 async def _read_account(

@@ -9,7 +9,6 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from centgate.coercion import MAX_BASE_UNITS
 from centgate.crypto.wallet.known_tokens import NATIVE_COIN_ADDRESSES, find_known_token
 from centgate.crypto.wallet.valuation import rank_holdings, value_holding
 from centgate.crypto.wallet.wallets import (
@@ -214,10 +213,7 @@ async def fetch_prices(snapshot: WalletSnapshot, defillama: DefiLlama) -> Mappin
 
 
 async def _fetch_native_balance(provider: Alchemy | Rpc, chain_id: int, wallet: str) -> NativeCoin:
-    amount = await provider.native_balance(chain_id, wallet)
-    if not 0 <= amount <= MAX_BASE_UNITS:
-        raise provider.invalid_response("returned an impossible balance")
-    return NativeCoin(amount)
+    return NativeCoin(await provider.native_balance(chain_id, wallet))
 
 
 def _build_snapshot(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from centgate.chains import CHAIN_BY_ID
-from centgate.coercion import from_unix_seconds
+from centgate.coercion import MAX_BASE_UNITS, from_unix_seconds
 from centgate.crypto.event_logs import EventLogs, TopicFilter
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured
@@ -125,6 +125,8 @@ class Rpc(Provider):
         (balance,) = await self._nodes_of(chain_id).fetch_each(
             [("eth_getBalance", [address, LATEST])], parse_number
         )
+        if not 0 <= balance <= MAX_BASE_UNITS:
+            raise self.invalid_response("returned an impossible balance")
         return balance
 
     @instrumented

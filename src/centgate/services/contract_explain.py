@@ -35,6 +35,7 @@ from centgate.answers.contract_explain import (
     build_verification,
     list_unread_sources,
 )
+from centgate.answers.native_balance import NativeBalance, Worth, build_native_balance
 from centgate.chains import Address, ChainRequest
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_state import ChainState
@@ -44,6 +45,7 @@ from centgate.crypto.contract.proxies import classify_account
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
 from centgate.crypto.contract.published_abi import index_signatures
 from centgate.fallback import open_task_group
+from centgate.lookups.accounts import read_native_balance
 from centgate.lookups.contract_control import read_contract_roles, read_stated_owner, read_upgrade_controller
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
 from centgate.lookups.contract_sources import (
@@ -107,6 +109,11 @@ class ContractExplanation(Data):
     )
     upgrades: ContractUpgrades | None = Field(
         description="Null unless it is a proxy whose event logs could be read."
+    )
+    native_balance: NativeBalance | None = Field(
+        description="What the address itself holds of the chain's native coin, as the node tells it; tokens "
+        "are not in it. Its value in US dollars is by Chainlink's feed on the chain. Null when no node tells "
+        "the balance."
     )
 
 
@@ -227,6 +234,21 @@ class ContractExplanation(Data):
             from_block=0,
             to_block=38_400_000,
         ),
+        native_balance=NativeBalance(
+            symbol="ETH",
+            amount_base_units="250000000000000000",
+            decimals=18,
+            amount=0.25,
+            worth=Worth(
+                price_usd=3100,
+                value_usd=775,
+                confidence=None,
+                doubtful=False,
+                priced_at="2026-11-03T08:02:11Z",
+                source="chainlink",
+            ),
+            source="rpc",
+        ),
     ),
 )
 async def contract_explain(
@@ -241,15 +263,16 @@ async def contract_explain(
 
     Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and
     how closely the published source matches. Lists functions, standards and powers by the bytecode. Queries
-    explorers, a registry of verified sources, and the chain itself for code and storage. If no explorer or
-    registry supports the chain, or none answers, only the chain is read.
+    explorers, a registry of verified sources, and the chain itself for code, storage and balance. If no
+    explorer or registry supports the chain, or none answers, only the chain is read.
     """
     chain_id, address = request.chain_id, request.contract_address
     registries = SourceRegistries(chain_id, etherscan, sourcify, blockscout)
     async with open_task_group() as group:
         state_task = group.create_task(read_chain_state(rpc, chain_id, address))
+        balance_task = group.create_task(read_native_balance(rpc, chain_id, address))
         sources_task = group.create_task(registries.fetch(address))
-    (state, failure), sources = state_task.result(), sources_task.result()
+    (state, failure), sources, balance = state_task.result(), sources_task.result(), balance_task.result()
     if state.code is None and not sources.records:
         unread = registries.first_failure or failure
         assert unread
@@ -302,6 +325,7 @@ async def contract_explain(
         upgrade_controller=build_controller(upgrader_task.result()),
         roles=build_roles(roles_task.result()),
         upgrades=build_upgrades(upgrades_task.result(), chain_id),
+        native_balance=build_native_balance(chain_id, *balance, "rpc") if balance else None,
     )
 
 

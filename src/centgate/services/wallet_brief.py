@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from centgate.answers.native_balance import NativeBalance, Worth
 from centgate.answers.wallet_brief import (
-    NativeBalance,
     SuspicionReason,
     SuspiciousToken,
     TokenBalance,
@@ -15,7 +15,6 @@ from centgate.answers.wallet_brief import (
     WalletAccount,
     WalletBrief,
     WalletTransfer,
-    Worth,
     build_wallet_brief,
 )
 from centgate.chains import Address, ChainRequest

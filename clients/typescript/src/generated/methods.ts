@@ -117,8 +117,8 @@ export abstract class Services {
    *
    * Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change
    * it, and how closely the published source matches. Lists functions, standards and powers by the
-   * bytecode. Queries explorers, a registry of verified sources, and the chain itself for code and
-   * storage. If no explorer or registry supports the chain, or none answers, only the chain is read.
+   * bytecode. Queries explorers, a registry of verified sources, and the chain itself for code, storage
+   * and balance. If no explorer or registry supports the chain, or none answers, only the chain is read.
    *
    * Bounds:
    * - One contract per request.

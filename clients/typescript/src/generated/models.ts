@@ -455,6 +455,12 @@ export interface ContractExplainData {
   roles: Array<ContractRole> | null;
   /** Null unless it is a proxy whose event logs could be read. */
   upgrades: ContractUpgrades | null;
+  /**
+   * What the address itself holds of the chain's native coin, as the node tells it; tokens are not in
+   * it. Its value in US dollars is by Chainlink's feed on the chain. Null when no node tells the
+   * balance.
+   */
+  nativeBalance: NativeBalance | null;
 }
 
 /** Explorer page, verifications and creation. */
@@ -598,6 +604,20 @@ export interface Implementation {
   functionCount: number | null;
 }
 
+/** Balance of the chain's native coin. */
+export interface NativeBalance {
+  symbol: string;
+  /** In base units (wei), a decimal string; null when no source knows it. */
+  amountBaseUnits: string | null;
+  /** Decimals between base units and the scaled amount. */
+  decimals: number;
+  /** Scaled by the decimals. */
+  amount: number | null;
+  /** Null when no source has a price. */
+  worth: Worth | null;
+  source: "alchemy" | "blockscout" | "rpc" | (string & {}) | null;
+}
+
 /** An account that owns a contract or holds a role in it, as the chain shows it. */
 export interface OwnerAccount {
   /** Lower case. */
@@ -654,6 +674,29 @@ export interface Verification {
   /** As the source names it: untrusted text. */
   license: string | null;
   url: string | null;
+}
+
+/** Value of one unit and of the whole balance. */
+export interface Worth {
+  /** US dollars for one unit. */
+  priceUsd: number;
+  /** US dollars for the balance. */
+  valueUsd: number;
+  /** The price source's own confidence, from 0 to 1; null when it gives none. */
+  confidence: number | null;
+  /**
+   * True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are not
+   * doubtful.
+   */
+  doubtful: boolean;
+  /** Time of the price, ISO 8601, UTC; null when its source gives none. */
+  pricedAt: string | null;
+  /**
+   * `chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known dollar
+   * stablecoin, counted as one dollar whatever it is worth. A wallet's balances have both only without
+   * DefiLlama.
+   */
+  source: "blockscout" | "chainlink" | "defillama" | "peg" | (string & {});
 }
 
 /** Fundamentals of a protocol. */
@@ -889,20 +932,6 @@ export interface WalletBriefData {
   total: TotalWorth;
 }
 
-/** Balance of the chain's native coin. */
-export interface NativeBalance {
-  symbol: string;
-  /** In base units (wei), a decimal string; null when no source knows it. */
-  amountBaseUnits: string | null;
-  /** Decimals between base units and the scaled amount. */
-  decimals: number;
-  /** Scaled by the decimals. */
-  amount: number | null;
-  /** Null when no source has a price. */
-  worth: Worth | null;
-  source: "alchemy" | "blockscout" | "rpc" | (string & {}) | null;
-}
-
 /** A reason to suspect a token or a transfer. */
 export interface SuspicionReason {
   id: "flagged_by_source" | "imitates_known_symbol" | "link_in_name" | "lookalike_counterparty" | "more_than_exists" | "reward_bait" | "unusual_characters" | "zero_value" | (string & {});
@@ -1030,28 +1059,6 @@ export interface WalletTransfer {
   /** Signs of address poisoning and the like. */
   notes: Array<SuspicionReason>;
   source: "alchemy" | "blockscout" | "rpc" | (string & {});
-}
-
-/** Value of one unit and of the whole balance. */
-export interface Worth {
-  /** US dollars for one unit. */
-  priceUsd: number;
-  /** US dollars for the balance. */
-  valueUsd: number;
-  /** The price source's own confidence, from 0 to 1; null when it gives none. */
-  confidence: number | null;
-  /**
-   * True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are not
-   * doubtful.
-   */
-  doubtful: boolean;
-  /** Time of the price, ISO 8601, UTC; null when its source gives none. */
-  pricedAt: string | null;
-  /**
-   * `chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known dollar
-   * stablecoin, counted as one dollar whatever it is worth. Both are used only without DefiLlama.
-   */
-  source: "blockscout" | "chainlink" | "defillama" | "peg" | (string & {});
 }
 
 /** Approvals of a wallet, with findings and recommendations. */

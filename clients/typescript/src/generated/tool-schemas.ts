@@ -82,7 +82,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
   },
   "contract-explain": {
     "name": "contract_explain",
-    "description": "Return verification, source and ABI availability, name and proxy of a contract. Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and how closely the published source matches. Lists functions, standards and powers by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for code and storage. If no explorer or registry supports the chain, or none answers, only the chain is read. Costs $0.01 unless the API sets another price.",
+    "description": "Return verification, source and ABI availability, name and proxy of a contract. Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can change it, and how closely the published source matches. Lists functions, standards and powers by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for code, storage and balance. If no explorer or registry supports the chain, or none answers, only the chain is read. Costs $0.01 unless the API sets another price.",
     "inputSchema": {
       "type": "object",
       "properties": {

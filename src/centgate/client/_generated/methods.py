@@ -148,8 +148,8 @@ class Services(Calls):
         Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can
         change it, and how closely the published source matches. Lists functions, standards and powers
         by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for
-        code and storage. If no explorer or registry supports the chain, or none answers, only the chain
-        is read.
+        code, storage and balance. If no explorer or registry supports the chain, or none answers, only
+        the chain is read.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - contract_address: The contract: 0x and 40 hexadecimal characters.
@@ -516,8 +516,8 @@ class AsyncServices(AsyncCalls):
         Distinguishes wallets, contracts and proxies, and returns where a proxy's code is, who can
         change it, and how closely the published source matches. Lists functions, standards and powers
         by the bytecode. Queries explorers, a registry of verified sources, and the chain itself for
-        code and storage. If no explorer or registry supports the chain, or none answers, only the chain
-        is read.
+        code, storage and balance. If no explorer or registry supports the chain, or none answers, only
+        the chain is read.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - contract_address: The contract: 0x and 40 hexadecimal characters.

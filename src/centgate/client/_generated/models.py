@@ -504,6 +504,11 @@ class ContractExplainData(AnswerData):
     """
     upgrades: ContractUpgrades | None
     """None unless it is a proxy whose event logs could be read."""
+    native_balance: NativeBalance | None
+    """What the address itself holds of the chain's native coin, as the node tells it; tokens are not
+    in it. Its value in US dollars is by Chainlink's feed on the chain. None when no node tells the
+    balance.
+    """
 
 
 class ContractLinks(AnswerData):
@@ -671,6 +676,21 @@ class Implementation(AnswerData):
     """Number of functions in its code; None if that was not read or analysed."""
 
 
+class NativeBalance(AnswerData):
+    """Balance of the chain's native coin."""
+
+    symbol: str
+    amount_base_units: str | None
+    """In base units (wei), a decimal string; None when no source knows it."""
+    decimals: int
+    """Decimals between base units and the scaled amount."""
+    amount: float | None
+    """Scaled by the decimals."""
+    worth: Worth | None
+    """None when no source has a price."""
+    source: Literal["alchemy", "blockscout", "rpc"] | str | None
+
+
 class OwnerAccount(AnswerData):
     """An account that owns a contract or holds a role in it, as the chain shows it."""
 
@@ -729,6 +749,28 @@ class Verification(AnswerData):
     license: str | None
     """As the source names it: untrusted text."""
     url: str | None
+
+
+class Worth(AnswerData):
+    """Value of one unit and of the whole balance."""
+
+    price_usd: float
+    """US dollars for one unit."""
+    value_usd: float
+    """US dollars for the balance."""
+    confidence: float | None
+    """The price source's own confidence, from 0 to 1; None when it gives none."""
+    doubtful: bool
+    """True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are
+    not doubtful.
+    """
+    priced_at: str | None
+    """Time of the price, ISO 8601, UTC; None when its source gives none."""
+    source: Literal["blockscout", "chainlink", "defillama", "peg"] | str
+    """`chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known
+    dollar stablecoin, counted as one dollar whatever it is worth. A wallet's balances have both
+    only without DefiLlama.
+    """
 
 
 class ProtocolContextData(AnswerData):
@@ -963,21 +1005,6 @@ class WalletBriefData(AnswerData):
     total: TotalWorth
 
 
-class NativeBalance(AnswerData):
-    """Balance of the chain's native coin."""
-
-    symbol: str
-    amount_base_units: str | None
-    """In base units (wei), a decimal string; None when no source knows it."""
-    decimals: int
-    """Decimals between base units and the scaled amount."""
-    amount: float | None
-    """Scaled by the decimals."""
-    worth: Worth | None
-    """None when no source has a price."""
-    source: Literal["alchemy", "blockscout", "rpc"] | str | None
-
-
 class SuspicionReason(AnswerData):
     """A reason to suspect a token or a transfer."""
 
@@ -1117,28 +1144,6 @@ class WalletTransfer(AnswerData):
     notes: list[SuspicionReason]
     """Signs of address poisoning and the like."""
     source: Literal["alchemy", "blockscout", "rpc"] | str
-
-
-class Worth(AnswerData):
-    """Value of one unit and of the whole balance."""
-
-    price_usd: float
-    """US dollars for one unit."""
-    value_usd: float
-    """US dollars for the balance."""
-    confidence: float | None
-    """The price source's own confidence, from 0 to 1; None when it gives none."""
-    doubtful: bool
-    """True if the confidence is under 0.9 or not given by DefiLlama: ranked after all prices that are
-    not doubtful.
-    """
-    priced_at: str | None
-    """Time of the price, ISO 8601, UTC; None when its source gives none."""
-    source: Literal["blockscout", "chainlink", "defillama", "peg"] | str
-    """`chainlink`: its feed on the chain, of the native coin and its wrapped form; `peg`: a known
-    dollar stablecoin, counted as one dollar whatever it is worth. Both are used only without
-    DefiLlama.
-    """
 
 
 class ApprovalRiskData(AnswerData):

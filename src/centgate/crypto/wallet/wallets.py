@@ -80,7 +80,7 @@ class Holding(Struct, frozen=True):
 
 
 class NativeCoin(Struct, frozen=True):
-    """Balance of the native coin in a wallet."""
+    """Balance of the native coin of an account."""
 
     amount: int | None
     """In wei; None if unknown."""
