@@ -252,6 +252,64 @@ async def test_internal_transfers_are_requested_where_supported(
         assert (query["order"], query["withMetadata"], query["excludeZeroValue"]) == ("desc", True, False)
 
 
+def build_funding(**more: Any) -> dict[str, Any]:
+    coins = {"value": hex(5 * 10**17), "address": None, "decimal": "0x12"}
+    return build_transfer(7, category="external", asset="ETH", rawContract=coins) | more
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+async def test_first_funding_is_oldest_transfer_of_coins(
+    upstreams: FakeUpstreams, tmp_path: Path, chain: int
+) -> None:
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": [build_funding()]})
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        funding = await alchemy.first_funding(chain, WALLET)
+
+    assert funding is not None
+    assert (funding.sender, funding.amount, funding.token, funding.block) == (FRIEND, 5 * 10**17, None, 7)
+    (request,) = upstreams.requests_of("alchemy")
+    assert request.body["params"] == [
+        {
+            "fromBlock": "0x0",
+            "toBlock": "latest",
+            "toAddress": WALLET,
+            "category": ["external", "internal"] if chain in (1, 137) else ["external"],
+            "order": "asc",
+            "maxCount": "0x1",
+            "withMetadata": True,
+            "excludeZeroValue": True,
+        }
+    ]
+
+
+async def test_wallet_without_coins_has_no_funding(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": []})
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        assert await alchemy.first_funding(8453, WALLET) is None
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        build_transfer(7),
+        build_funding(to=FRIEND),
+        build_funding(hash=None),
+        build_funding(rawContract={"value": "0x0", "address": None}),
+        build_funding(rawContract={"value": None, "address": None}),
+        "no row",
+    ],
+    ids=["token", "to another", "no transaction", "nothing", "unknown amount", "no row"],
+)
+async def test_other_row_is_no_funding(upstreams: FakeUpstreams, tmp_path: Path, row: Any) -> None:
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": [row]})
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        with pytest.raises(ProviderFailure, match="unknown format"):
+            await alchemy.first_funding(1, WALLET)
+
+
 @pytest.mark.parametrize(("chain", "network"), CHAINS.items())
 async def test_each_chain_has_its_network(
     upstreams: FakeUpstreams, tmp_path: Path, chain: int, network: str
@@ -330,6 +388,7 @@ async def test_fault_is_failure_with_sentence(upstreams: FakeUpstreams, tmp_path
             alchemy.holdings(1, WALLET),
             alchemy.token_metadata(1, [DAI]),
             alchemy.transfers(1, WALLET),
+            alchemy.first_funding(1, WALLET),
         ):
             with pytest.raises(ProviderFailure) as failed:
                 await asking

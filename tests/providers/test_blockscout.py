@@ -105,6 +105,22 @@ async def test_gateway_is_used_with_key(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert way.params == [{"apikey": KEY}]
 
 
+@pytest.mark.parametrize(
+    ("key", "url"),
+    [(None, "https://base.blockscout.com/api"), (SecretStr(KEY), "https://api.blockscout.com/8453/api")],
+)
+async def test_list_of_transactions_is_beside_other_paths(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, url: str
+):
+    body = b'{"message": "No transactions found", "result": [], "status": "0"}'
+    way = record_urls(monkeypatch, build_reply(200, body))
+    async with open_provider(Blockscout, tmp_path, key=key) as blockscout:
+        await blockscout.first_funding(8453, CONTRACT)
+
+    assert way.urls == [url]
+    assert way.params[0].get("apikey") == (KEY if key else None)
+
+
 @pytest.mark.parametrize(("key", "prefix"), [(None, ""), (SecretStr(KEY), "/8453")])
 async def test_operator_url_replaces_host_and_gateway(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: SecretStr | None, prefix: str

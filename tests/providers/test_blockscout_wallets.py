@@ -347,6 +347,7 @@ async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fau
             blockscout.native_coin(8453, WALLET),
             blockscout.holdings(8453, WALLET),
             blockscout.transfers(8453, WALLET),
+            blockscout.first_funding(8453, WALLET),
         ):
             with pytest.raises(ProviderFailure) as failed:
                 await asking
@@ -406,3 +407,104 @@ async def test_saved_refusal_of_address_is_failure(
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
         with pytest.raises(ProviderFailure):
             await blockscout.holdings(1, WALLET)
+
+
+def build_listed(number: int, **more: Any) -> dict[str, Any]:
+    """Return a row of `module=account&action=txlist` as the explorer's documents show it, with 5 wei."""
+    return {
+        "blockNumber": str(number),
+        "from": FRIEND,
+        "hash": f"0x{number:064x}",
+        "isError": "0",
+        "timeStamp": "1761942001",
+        "to": WALLET,
+        "txreceipt_status": "1",
+        "value": "5",
+        **more,
+    }
+
+
+def serve_listed(upstreams: FakeUpstreams, *rows: Any) -> None:
+    """Answer the list of transactions to the wallet, the oldest first."""
+    body = {"message": "OK", "result": [*rows], "status": "1"}
+    upstreams.set_response("blockscout", "/api", body)
+
+
+async def test_first_funding_is_oldest_transaction_with_coins(
+    upstreams: FakeUpstreams, tmp_path: Path
+) -> None:
+    # in the format of https://docs.blockscout.com/devs/apis/rpc/account, not recorded
+    body = load_body("blockscout_etherscan_style", "transactions")
+    upstreams.set_response("blockscout", "/api", body)
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        funding = await blockscout.first_funding(8453, WALLET)
+
+    assert funding is not None
+    assert (funding.transaction, funding.sender) == ("0x" + "3f" * 32, "0x" + "b2" * 20)
+    assert (funding.amount, funding.token, funding.block) == (25 * 10**16, None, 38_000_003)
+    assert funding.at == datetime(2025, 10, 31, 20, 20, 3, tzinfo=UTC)
+    (request,) = upstreams.requests_of("blockscout")
+    assert request.params == {
+        "module": "account",
+        "action": "txlist",
+        "address": WALLET,
+        "filter_by": "to",
+        "sort": "asc",
+        "page": "1",
+        "offset": "10",
+    }
+
+
+async def test_outgoing_transactions_are_no_funding(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    # older servers know the filter as `filterby`, and list all transactions
+    serve_listed(upstreams, build_listed(1, **{"from": WALLET, "to": FRIEND}), build_listed(2))
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        funding = await blockscout.first_funding(8453, WALLET)
+
+    assert funding is not None
+    assert funding.block == 2
+
+
+@pytest.mark.parametrize("case", ["no_transactions", recorded_case("txlist_base_one")])
+async def test_wallet_without_incoming_coins_has_no_funding(
+    upstreams: FakeUpstreams, tmp_path: Path, case: str
+) -> None:
+    folder = "blockscout_etherscan_style" if case == "no_transactions" else "blockscout_pro"
+    upstreams.set_response("blockscout", "/api", load_body(folder, case))
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        assert await blockscout.first_funding(8453, WALLET) is None
+
+
+async def test_funding_after_many_calls_is_unknown(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    serve_listed(upstreams, *(build_listed(number, value="0") for number in range(10)))
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        with pytest.raises(NoData):
+            await blockscout.first_funding(8453, WALLET)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"message": "Something went wrong.", "result": None, "status": "0"},
+        {"message": "Invalid address format", "result": None, "status": "0"},
+        {"message": "Too many requests", "result": [], "status": "0"},
+        {"message": "OK", "result": [build_listed(1, hash="0x12"), build_listed(2)], "status": "1"},
+        {"message": "OK", "result": [{"hash": "0x12"}], "status": "1"},
+        {"message": "OK", "result": ["no row"], "status": "1"},
+        {"message": None},
+        [],
+        7,
+    ],
+)
+async def test_unreadable_list_of_transactions_is_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, body: Any
+) -> None:
+    upstreams.set_response("blockscout", "/api", body)
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        with pytest.raises(ProviderFailure):
+            await blockscout.first_funding(8453, WALLET)

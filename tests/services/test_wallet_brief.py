@@ -115,6 +115,11 @@ def alchemy_coin_transfer(number: int, wei: int, **more: Any) -> dict[str, Any]:
     return alchemy_transfer(number, category="external", asset="ETH", rawContract=raw, **more)
 
 
+def moves_any(row: dict[str, Any]) -> bool:
+    """True if a transfer in Alchemy's format is not of 0."""
+    return int(row["rawContract"]["value"], 16) > 0
+
+
 def serve_alchemy(
     upstreams: FakeUpstreams,
     amounts: Mapping[str, int] | None = None,
@@ -129,9 +134,13 @@ def serve_alchemy(
         return {"symbol": symbol, "name": name, "decimals": decimals, "logo": None}
 
     def side(params: list[Any]) -> Any:
-        (own,) = {"fromAddress", "toAddress"} & params[0].keys()
-        rows = [row for row in transfers or [] if row[own.removesuffix("Address")] == params[0][own]]
-        return {"transfers": rows}
+        (query,) = params
+        (own,) = {"fromAddress", "toAddress"} & query.keys()
+        rows = [row for row in transfers or [] if row[own.removesuffix("Address")] == query[own]]
+        if query["order"] == "desc":
+            return {"transfers": rows}
+        coins = [row for row in rows if row["category"] in query["category"] and moves_any(row)]
+        return {"transfers": sorted(coins, key=lambda row: int(row["blockNum"], 16))[:1]}
 
     known: dict[str, Result] = {
         "eth_getBalance": lambda _params: hex(125 * 10**16),
@@ -148,9 +157,14 @@ def serve_blockscout(
     tokens: list[dict[str, Any]] | None = None,
     transfers: list[dict[str, Any]] | None = None,
     transactions: list[dict[str, Any]] | None = None,
+    oldest: list[dict[str, Any]] | None = None,
     **more: Any,
 ) -> None:
-    """Serve Blockscout's lists of the wallet."""
+    """Serve Blockscout's lists of the wallet; `oldest` are the first transactions to it."""
+    listed = (
+        {"message": "OK", "status": "1"} if oldest else {"message": "No transactions found", "status": "0"}
+    )
+    upstreams.set_response("blockscout", "/api", listed | {"result": oldest or []})
     at = f"/api/v2/addresses/{WALLET}"
     upstreams.set_response(
         "blockscout", at, {"hash": WALLET, "coin_balance": "77", "exchange_rate": "2000.5"}
@@ -353,6 +367,7 @@ def test_alchemy_with_key_gives_all_data(
         "transactionCount": 7,
         "name": None,
         "sanctioned": False,
+        "firstFunding": None,
     }
     assert data["nativeBalance"] == {
         "symbol": "ETH",
@@ -389,6 +404,100 @@ def test_alchemy_with_key_gives_all_data(
         "defillama": "ok",
     }
     assert len(upstreams.requests_of("defillama")) == 1
+
+
+def test_first_funding_is_oldest_transfer_of_coins(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams
+) -> None:
+    serve_alchemy(
+        upstreams,
+        transfers=[
+            alchemy_coin_transfer(5, 10**18, **{"from": IMPOSTOR}),
+            alchemy_coin_transfer(4, 25 * 10**16),
+            alchemy_coin_transfer(3, 0, **{"from": IMPOSTOR}),
+            alchemy_transfer(2, **{"from": IMPOSTOR}),
+        ],
+    )
+    serve_prices(upstreams, {}, chain=SLUGS[1])
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
+
+    account = buy_brief(client, 1)["data"]["account"]
+
+    assert account["firstFunding"] == {
+        "at": "2026-11-02T10:15:04Z",
+        "transactionHash": f"0x{4:064x}",
+        "blockNumber": 4,
+        "fromAddress": FRIEND,
+        "amountBaseUnits": "250000000000000000",
+        "amount": 0.25,
+        "source": "alchemy",
+    }
+    assert account["kind"] == "unknown", "no node is needed"
+
+
+@pytest.mark.parametrize("alchemy", ["unconfigured", "down"])
+def test_blockscout_tells_first_funding_without_alchemy(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, alchemy: str
+) -> None:
+    Node(upstreams)
+    funding = {
+        "blockNumber": "7",
+        "from": FRIEND,
+        "hash": "0x" + "4f" * 32,
+        "isError": "0",
+        "timeStamp": "1761942001",
+        "to": WALLET,
+        "value": "5",
+    }
+    serve_blockscout(upstreams, oldest=[funding])
+    serve_prices(upstreams, {}, chain=SLUGS[8453])
+    names = ("blockscout", "rpc", "defillama", *(["alchemy"] if alchemy == "down" else []))
+    upstreams.faults["alchemy"] = "500"
+    client = api(configure_sources(upstreams, settings, *names))
+
+    answer = buy_brief(client, 8453)
+
+    found = answer["data"]["account"]["firstFunding"]
+    assert (found["fromAddress"], found["amountBaseUnits"], found["source"]) == (FRIEND, "5", "blockscout")
+    assert found["at"] == "2025-10-31T20:20:01Z"
+    replaced = "a fallback source was used: the first funding is from Blockscout"
+    assert (replaced in answer["warnings"]) == (alchemy == "down")
+    assert provider_statuses(answer)["blockscout"] == "ok"
+    assert len([each for each in upstreams.requests_of("blockscout") if each.path == "/api"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [("refused", "no source returned it"), ("slow", "no source answered within 0.5 s")],
+)
+def test_unknown_first_funding_affects_nothing_else(
+    api: ApiFactory,
+    settings: Settings,
+    upstreams: FakeUpstreams,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    reason: str,
+) -> None:
+    def list_transfers(params: list[Any]) -> Any:
+        if params[0]["order"] == "desc":
+            return {"transfers": [alchemy_transfer(1)] if "toAddress" in params[0] else []}
+        if trouble == "refused":
+            raise MethodError("too expensive")
+        time.sleep(3)
+        return {"transfers": []}
+
+    if trouble == "slow":
+        monkeypatch.setattr("centgate.services.wallet_brief.MAX_ACCOUNT_SECONDS", 0.5)
+    serve_alchemy(upstreams, {USDC[1]: 5}, alchemy_getAssetTransfers=list_transfers)
+    serve_prices(upstreams, {USDC[1]: 1}, chain=SLUGS[1])
+    client = api(configure_sources(upstreams, settings, "alchemy", "defillama"))
+
+    answer = buy_brief(client, 1)
+
+    assert answer["data"]["account"]["firstFunding"] is None
+    assert len(answer["data"]["recentTransfers"]) == len(answer["data"]["tokenBalances"]) == 1
+    assert f"the first funding of the wallet is unknown: {reason}" in answer["warnings"]
+    assert provider_statuses(answer)["alchemy"] == "ok", "the rest of the answer is complete"
 
 
 def test_poisoned_history_is_marked(api: ApiFactory, settings: Settings, upstreams: FakeUpstreams) -> None:
@@ -617,7 +726,9 @@ def test_bsc_is_read_from_chain_with_coverage(
     ]
     assert data["recentTransfers"][0]["at"] == "2026-09-22T06:36:43Z"
     assert [each["tokenAddress"] for each in data["suspiciousTokenNotes"]] == [SPAM]
-    *partial, nameless = answer["warnings"]
+    funding, *partial, nameless = answer["warnings"]
+    assert funding.startswith("the first funding of the wallet is unknown: neither Alchemy nor Blockscout is")
+    assert data["account"]["firstFunding"] is None
     assert ["blocks 55001 to 60000" in warning for warning in partial] == [True, True]
     assert nameless.startswith("1 tokens have neither a known name nor a symbol")
     assert provider_statuses(answer)["blockscout"] == "unconfigured"

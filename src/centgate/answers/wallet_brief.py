@@ -65,8 +65,22 @@ class SuspicionReason(Data):
     source: WalletSource
 
 
+class WalletFunding(Data):
+    """First transfer of the chain's native coin to a wallet."""
+
+    at: str | None = Field(description="ISO 8601, UTC; null when the source gives no time.")
+    transaction_hash: str
+    block_number: int | None = Field(description="Block of the transfer.")
+    from_address: str = Field(
+        description="The sender, lower case. Anyone can send coins to any address: it proves no relation."
+    )
+    amount_base_units: str = Field(description="In base units (wei), a decimal string.")
+    amount: float | None = Field(description="In whole coins.")
+    source: WalletSource
+
+
 class WalletAccount(Data):
-    """Kind of account at the wallet's address, as the chain shows it now."""
+    """Kind of account at the wallet's address, as the chain shows it now, and its first funding."""
 
     kind: WalletAccountKind = Field(
         description="`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move "
@@ -96,6 +110,13 @@ class WalletAccount(Data):
         description="True if Chainalysis' list on the chain names the address as one that OFAC has "
         "sanctioned, which is then among the first `warnings`; null when it was not read. Other lists, and "
         "addresses that dealt with this one, are not read."
+    )
+    first_funding: WalletFunding | None = Field(
+        description="The oldest transfer of the chain's native coin to the address: since when the wallet is "
+        "used, and who paid for its first transactions. Tokens do not count, as strangers send worthless "
+        "ones; coins that a contract sent count only with Alchemy on Ethereum and Polygon. Null when the "
+        "source lists none, and when neither Alchemy nor Blockscout tells it (a node alone cannot), which is "
+        "then among the `warnings`."
     )
 
 
@@ -193,10 +214,13 @@ def build_wallet_brief(
     account: Account,
     unchecked: int,
     trace: RequestTrace,
+    *,
+    funding: tuple[Transfer, WalletSource] | None,
 ) -> WalletBrief:
     """Return the answer about a wallet; adds warnings on doubtful prices and on what is not listed.
 
-    `unchecked` is the number of tokens that the snapshot leaves out.
+    `unchecked` is the number of tokens that the snapshot leaves out; `funding` is the first transfer of
+    native coins to the wallet, with its source.
     """
     holdings, suspicious = _split_holdings(snapshot, prices)
     _warn_left_out(trace, holdings[:MAX_BALANCES], len(suspicious))
@@ -214,7 +238,7 @@ def build_wallet_brief(
         token_balances=[_build_balance(each, snapshot.holdings_source) for each in holdings[:MAX_BALANCES]],
         recent_transfers=_list_transfers(snapshot, prices),
         suspicious_token_notes=suspicious[:MAX_SUSPICIOUS],
-        account=_build_account(account),
+        account=_build_account(account, funding),
         total=total,
     )
 
@@ -227,7 +251,7 @@ def _warn_left_out(trace: RequestTrace, listed: Sequence[ValuedHolding], suspici
         trace.add_warning(f"{suspicious - MAX_SUSPICIOUS} further suspicious tokens are not listed")
 
 
-def _build_account(account: Account) -> WalletAccount:
+def _build_account(account: Account, funding: tuple[Transfer, WalletSource] | None) -> WalletAccount:
     return WalletAccount(
         kind=account.kind,
         delegate_address=account.delegate_address,
@@ -237,6 +261,19 @@ def _build_account(account: Account) -> WalletAccount:
         transaction_count=account.transaction_count,
         name=account.name,
         sanctioned=account.is_sanctioned,
+        first_funding=_build_funding(*funding) if funding else None,
+    )
+
+
+def _build_funding(transfer: Transfer, source: WalletSource) -> WalletFunding:
+    return WalletFunding(
+        at=format_timestamp(transfer.at) if transfer.at else None,
+        transaction_hash=transfer.transaction,
+        block_number=transfer.block,
+        from_address=transfer.sender,
+        amount_base_units=str(transfer.amount),
+        amount=to_finite_float(to_whole_units(transfer.amount, NATIVE_DECIMALS)),
+        source=source,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar, cast
@@ -24,7 +25,7 @@ from centgate.errors import NoData, ProviderFailure, ProviderUnconfigured
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.token_prices import NATIVE_COIN, fetch_token_prices
 from centgate.lookups.wallet_on_chain import OnchainWallet
-from centgate.provider import Provider
+from centgate.provider import Provider, RequestTrace
 from centgate.providers.alchemy import Alchemy
 from centgate.providers.blockscout import Blockscout
 from centgate.providers.defillama import DefiLlama
@@ -93,6 +94,30 @@ class WalletSources:
         except NoData:
             self._trace.add_warning("the native balance is unknown: no source returned it")
             return NativeCoin(None), None
+
+    async def fetch_first_funding(self, *, max_wait: float) -> tuple[Transfer, WalletSource] | None:
+        """Return the first transfer of native coins to the wallet with its source, or None without any.
+
+        None, with a warning, also if no source tells it within `max_wait` seconds. Nothing is raised, and a
+        failure leaves the status of the source that gives the rest of the answer as it is.
+        """
+        own = RequestTrace(self._trace.until)
+        try:
+            async with asyncio.timeout(max_wait):
+                transfer, source = await self._first_answer(
+                    "the first funding is", self._funding_queries(own)
+                )
+        except ProviderUnconfigured:
+            reason = "neither Alchemy nor Blockscout is configured for the chain"
+        except (NoData, ProviderFailure):
+            reason = "no source returned it"
+        except TimeoutError:
+            reason = f"no source answered within {max_wait:g} s"
+        else:
+            self._trace.record(source, "ok", fetchedAt=own.providers[source]["fetchedAt"])
+            return (transfer, source) if transfer else None
+        self._trace.add_warning(f"the first funding of the wallet is unknown: {reason}")
+        return None
 
     async def add_metadata(self, snapshot: WalletSnapshot, prices: Mapping[str, Price]) -> WalletSnapshot:
         """Add symbols, names and decimals of the relevant tokens; warn of tokens that were skipped."""
@@ -170,6 +195,11 @@ class WalletSources:
             (self._blockscout, partial(self._blockscout.transfers, self._chain_id, self._wallet)),
             (self._rpc, self._on_chain.transfers),
         ]
+
+    def _funding_queries(self, trace: RequestTrace) -> list[SourceQuery[Transfer | None]]:
+        # a node would have to be asked for block after block
+        sources = self._alchemy.bind(trace), self._blockscout.bind(trace)
+        return [(each, partial(each.first_funding, self._chain_id, self._wallet)) for each in sources]
 
     async def _first_answer(self, subject: str, queries: Sequence[SourceQuery[T]]) -> tuple[T, WalletSource]:
         """Return the first answer and its source's name; warn if an earlier source failed."""

@@ -112,7 +112,7 @@ class Alchemy(Provider):
         """Return the latest transfers of tokens and of the native coin from and to a wallet, each once."""
         async with open_task_group() as group:
             tasks = [
-                group.create_task(self._transfer_rows(chain_id, {side: wallet}))
+                group.create_task(self._latest_transfers(chain_id, {side: wallet}))
                 for side in ("fromAddress", "toAddress")
             ]
         rows = {_transfer_id(row): row for task in tasks for row in task.result()}
@@ -120,6 +120,30 @@ class Alchemy(Provider):
         if unreadable := len(rows) - len(transfers):
             self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
         return transfers
+
+    @instrumented
+    async def first_funding(self, chain_id: int, wallet: str) -> Transfer | None:
+        """Return the oldest transfer of the native coin to a wallet, or None without any.
+
+        Those made by contracts count on the chains on which Alchemy knows them.
+        https://www.alchemy.com/docs/reference/transfers-api-quickstart
+        """
+        rows = await self._query_transfers(
+            chain_id,
+            {
+                "toAddress": wallet,
+                "category": _coin_categories(chain_id),
+                "order": "asc",
+                "maxCount": hex(1),
+                "excludeZeroValue": True,
+            },
+        )
+        if not rows:
+            return None
+        transfer = _parse_transfer(rows[0], chain_id)
+        if transfer is None or not transfer.is_funding(wallet):
+            raise ValueError("no transfer of the native coin to the wallet")
+        return transfer
 
     @instrumented
     async def probe(self) -> str:
@@ -132,23 +156,23 @@ class Alchemy(Provider):
                 raise self.invalid_response(f"returned another chain id than {chain_id}")
         return f"accepts the key, on {len(NETWORKS)} chains"
 
-    async def _transfer_rows(self, chain_id: int, side: Mapping[str, str]) -> list[JsonObject]:
-        query: JsonObject = {
-            "fromBlock": "0x0",
-            "toBlock": "latest",
-            **side,
-            "category": [
-                "external",
-                "erc20",
-                *(["internal"] if chain_id in _INTERNAL_TRANSFER_CHAINS else []),
-            ],
-            "order": "desc",
-            "maxCount": hex(MAX_TRANSFERS),
-            "withMetadata": True,
-            # transfers of 0 are used for address poisoning, so they must be included
-            "excludeZeroValue": False,
-        }
-        result = await self._call(chain_id, "alchemy_getAssetTransfers", [query])
+    async def _latest_transfers(self, chain_id: int, side: Mapping[str, str]) -> list[JsonObject]:
+        return await self._query_transfers(
+            chain_id,
+            {
+                **side,
+                "category": [*_coin_categories(chain_id), "erc20"],
+                "order": "desc",
+                "maxCount": hex(MAX_TRANSFERS),
+                # transfers of 0 are used for address poisoning, so they must be included
+                "excludeZeroValue": False,
+            },
+        )
+
+    async def _query_transfers(self, chain_id: int, query: JsonObject) -> list[JsonObject]:
+        """Return the transfers of any block that a query finds, with their times."""
+        whole_chain = {"fromBlock": "0x0", "toBlock": "latest", "withMetadata": True}
+        result = await self._call(chain_id, "alchemy_getAssetTransfers", [whole_chain | query])
         return _object_rows(result["transfers"])
 
     async def _call(self, chain_id: int, method: str, params: list[Any]) -> Any:
@@ -215,6 +239,11 @@ def _object_rows(rows: list[Any]) -> list[JsonObject]:
     if rows and not any(isinstance(row, dict) for row in rows):
         raise TypeError("rows that are no objects")
     return [as_object(row) for row in rows]
+
+
+def _coin_categories(chain_id: int) -> list[str]:
+    """Return the categories of transfers of the native coin that Alchemy knows on a chain."""
+    return ["external", *(["internal"] if chain_id in _INTERNAL_TRANSFER_CHAINS else [])]
 
 
 def _parse_holding(row: JsonObject) -> Holding | None:

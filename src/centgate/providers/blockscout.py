@@ -36,6 +36,7 @@ from centgate.providers.blockscout_wallet import (
     page_rows,
     parse_holding,
     parse_internal_transaction,
+    parse_listed_transaction,
     parse_native_transfer,
     parse_token_transfer,
 )
@@ -62,6 +63,8 @@ TRUSTED = frozenset({urlsplit(host).hostname for host in (*HOSTS.values(), GATEW
 }
 """Allowed redirect targets: some instances have moved to other operators."""
 KEYED_RATE = RateLimit(5, 1)
+MAX_FIRST_TRANSACTIONS = 10
+"""Transactions among which the first funding of a wallet is looked for; failed ones may come before it."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPTED = _REDIRECTS | {404, 422}
 
@@ -231,16 +234,47 @@ class Blockscout(Provider):
             return []
 
     @instrumented
+    async def first_funding(self, chain_id: int, wallet: str) -> Transfer | None:
+        """Return the oldest transaction that sent native coins to a wallet, or None without any.
+
+        Coins that contracts sent are in another list. NoData if the first MAX_FIRST_TRANSACTIONS to the
+        wallet sent none. https://docs.blockscout.com/devs/apis/rpc/account, "txlist"
+        """
+        body = await self._get_api(
+            chain_id,
+            "/api",
+            module="account",
+            action="txlist",
+            address=wallet,
+            filter_by="to",
+            sort="asc",
+            page="1",
+            offset=str(MAX_FIRST_TRANSACTIONS),
+        )
+        rows, message = body["result"], str(body["message"])
+        if not rows and "no transactions found" not in message.lower():
+            raise self.invalid_response(f"refuses: {quote_line(message, 120)}")
+        transfers = [parse_listed_transaction(row, chain_id) for row in rows if row["isError"] == "0"]
+        funding = next((each for each in transfers if each.is_funding(wallet)), None)
+        if funding is None and len(rows) >= MAX_FIRST_TRANSACTIONS:
+            raise self.no_data("no coins among the first transactions to this wallet")
+        return funding
+
+    @instrumented
     async def probe(self) -> str:
         """Check that each chain's host responds; a query to the gateway would cost credits."""
-        endpoints = {*(self._endpoint(chain, "") for chain in self._chains if chain in self._hosts)}
+        endpoints = {*(self._endpoint(chain, "/api/v2") for chain in self._chains if chain in self._hosts)}
         if len(self._hosts) < len(self._chains):
             endpoints.add((self.upstream, self.url("/")))
         await run_concurrently(upstream.get(url, accept=range(300, 500)) for upstream, url in endpoints)
         return f"answers for {len(self._chains)} chains" + ("; its key was not checked" if self.key else "")
 
     async def _get_json(self, chain_id: int, path: str, **params: str) -> Any:
-        """Get the JSON at a path below `/api/v2` on a chain.
+        """Get the JSON at a path below `/api/v2` on a chain; errors as for `_get_api`."""
+        return await self._get_api(chain_id, f"/api/v2{path}", **params)
+
+    async def _get_api(self, chain_id: int, path: str, **params: str) -> Any:
+        """Get the JSON at a path on a chain.
 
         NoData if the explorer says that there is nothing; ProviderFailure for any other error.
         """
@@ -267,14 +301,13 @@ class Blockscout(Provider):
         raise upstream.error_for_status(reply)
 
     def _endpoint(self, chain_id: int, path: str) -> tuple[Upstream, str]:
-        """Return upstream and URL of a path below `/api/v2` on a chain."""
+        """Return upstream and URL of a path on a chain."""
         upstream = self._hosts.get(chain_id, self.upstream)
-        api_path = f"/api/v2{path}"
         if custom := self._custom_urls.get(chain_id):
-            return upstream, join_url(custom, api_path)
+            return upstream, join_url(custom, path)
         if self.key:
-            return upstream, self.url(f"/{chain_id}{api_path}")
-        return upstream, self.url(api_path) if self.settings.url else HOSTS[chain_id] + api_path
+            return upstream, self.url(f"/{chain_id}{path}")
+        return upstream, self.url(path) if self.settings.url else HOSTS[chain_id] + path
 
     def _uses_shared_host(self, chain_id: int) -> bool:
         """True if a chain is queried at a host shared with other chains."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from centgate.chains import parse_chain_time
+from centgate.chains import from_chain_seconds, parse_chain_time
 from centgate.coercion import (
     as_address,
     as_base_units,
@@ -84,6 +84,22 @@ def parse_internal_transaction(row: JsonObject, chain_id: int) -> Transfer | Non
     """
     recipient = row.get("to") or row.get("created_contract")
     return _parse_transfer({**row, "to": recipient}, None, row.get("value"), chain_id)
+
+
+def parse_listed_transaction(row: JsonObject, chain_id: int) -> Transfer:
+    """Parse a row of `/api?module=account&action=txlist`. Raises ValueError if it cannot be read."""
+    transaction, sender = as_hash(row["hash"]), as_address(row["from"])
+    if transaction is None or sender is None:
+        raise ValueError("no transaction")
+    return Transfer(
+        transaction=transaction,
+        sender=sender,
+        recipient=as_address(row["to"]),
+        token=None,
+        amount=as_base_units(row["value"]),
+        block=as_block_number(row["blockNumber"]),
+        at=from_chain_seconds(row["timeStamp"], chain_id),
+    )
 
 
 def _parse_transfer(row: JsonObject, token: Token | None, amount: Any, chain_id: int) -> Transfer | None:

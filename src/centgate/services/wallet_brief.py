@@ -14,6 +14,7 @@ from centgate.answers.wallet_brief import (
     TotalWorth,
     WalletAccount,
     WalletBrief,
+    WalletFunding,
     WalletTransfer,
     build_wallet_brief,
 )
@@ -31,7 +32,7 @@ from centgate.providers.rpc import Rpc
 from centgate.service import service
 
 MAX_ACCOUNT_SECONDS = 5.0
-"""Time for reading the account; it is read beside all other questions."""
+"""Time for reading the account and its first funding; both are read beside all other questions."""
 
 
 class WalletBriefRequest(ChainRequest):
@@ -143,6 +144,15 @@ class WalletBriefRequest(ChainRequest):
             transaction_count=1204,
             name=None,
             sanctioned=False,
+            first_funding=WalletFunding(
+                at="2023-08-14T16:20:09Z",
+                transaction_hash="0x" + "6d" * 32,
+                block_number=2_601_230,
+                from_address="0x3333333333333333333333333333333333333333",
+                amount_base_units="50000000000000000",
+                amount=0.05,
+                source="alchemy",
+            ),
         ),
         total=TotalWorth(
             usd=3917.5,
@@ -166,13 +176,15 @@ async def wallet_brief(
 
     A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers with
     direction and counterparty; obviously suspicious tokens listed separately with the reasons; the kind of
-    account with its delegation, ENS name or Basename, and sanctions; the total value and what it leaves out.
+    account with its delegation, ENS name or Basename, sanctions and first funding; the total value and what
+    it leaves out.
     """
     sources = WalletSources(request.chain_id, request.wallet_address, alchemy, blockscout, rpc)
     async with open_task_group() as group:
         account_task = group.create_task(
             read_account(rpc, request.chain_id, request.wallet_address, max_wait=MAX_ACCOUNT_SECONDS)
         )
+        funding_task = group.create_task(sources.fetch_first_funding(max_wait=MAX_ACCOUNT_SECONDS))
         found = await sources.fetch_snapshot()
         prices = await fetch_prices(found, defillama)
         if prices is None:
@@ -182,4 +194,6 @@ async def wallet_brief(
     account, _ = account_task.result()
     rpc.trace.put_warnings_first(list_account_findings(account))
     unchecked = len(found.holdings) - len(snapshot.holdings)
-    return build_wallet_brief(snapshot, prices, account, unchecked, defillama.trace)
+    return build_wallet_brief(
+        snapshot, prices, account, unchecked, defillama.trace, funding=funding_task.result()
+    )

@@ -174,8 +174,8 @@ export abstract class Services {
    *
    * A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers with
    * direction and counterparty; obviously suspicious tokens listed separately with the reasons; the kind
-   * of account with its delegation, ENS name or Basename, and sanctions; the total value and what it
-   * leaves out.
+   * of account with its delegation, ENS name or Basename, sanctions and first funding; the total value
+   * and what it leaves out.
    *
    * Bounds:
    * - One wallet on one chain per request.

@@ -994,7 +994,7 @@ export interface TotalWorth {
   suspiciousCount: number;
 }
 
-/** Kind of account at the wallet's address, as the chain shows it now. */
+/** Kind of account at the wallet's address, as the chain shows it now, and its first funding. */
 export interface WalletAccount {
   /**
    * `wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move everything;
@@ -1027,6 +1027,30 @@ export interface WalletAccount {
    * with this one, are not read.
    */
   sanctioned: boolean | null;
+  /**
+   * The oldest transfer of the chain's native coin to the address: since when the wallet is used, and
+   * who paid for its first transactions. Tokens do not count, as strangers send worthless ones; coins
+   * that a contract sent count only with Alchemy on Ethereum and Polygon. Null when the source lists
+   * none, and when neither Alchemy nor Blockscout tells it (a node alone cannot), which is then among
+   * the `warnings`.
+   */
+  firstFunding: WalletFunding | null;
+}
+
+/** First transfer of the chain's native coin to a wallet. */
+export interface WalletFunding {
+  /** ISO 8601, UTC; null when the source gives no time. */
+  at: string | null;
+  transactionHash: string;
+  /** Block of the transfer. */
+  blockNumber: number | null;
+  /** The sender, lower case. Anyone can send coins to any address: it proves no relation. */
+  fromAddress: string;
+  /** In base units (wei), a decimal string. */
+  amountBaseUnits: string;
+  /** In whole coins. */
+  amount: number | null;
+  source: "alchemy" | "blockscout" | "rpc" | (string & {});
 }
 
 /** A transfer into or out of the wallet. */

@@ -146,7 +146,7 @@ export const TOOL_SCHEMAS: Readonly<Record<Slug, ToolSchema>> = {
   },
   "wallet-brief": {
     "name": "wallet_brief",
-    "description": "Return native balance, top token balances and recent transfers of a wallet. A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers with direction and counterparty; obviously suspicious tokens listed separately with the reasons; the kind of account with its delegation, ENS name or Basename, and sanctions; the total value and what it leaves out. Costs $0.01 unless the API sets another price.",
+    "description": "Return native balance, top token balances and recent transfers of a wallet. A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers with direction and counterparty; obviously suspicious tokens listed separately with the reasons; the kind of account with its delegation, ENS name or Basename, sanctions and first funding; the total value and what it leaves out. Costs $0.01 unless the API sets another price.",
     "inputSchema": {
       "type": "object",
       "properties": {

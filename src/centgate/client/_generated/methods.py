@@ -211,8 +211,8 @@ class Services(Calls):
 
         A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers
         with direction and counterparty; obviously suspicious tokens listed separately with the reasons;
-        the kind of account with its delegation, ENS name or Basename, and sanctions; the total value
-        and what it leaves out.
+        the kind of account with its delegation, ENS name or Basename, sanctions and first funding; the
+        total value and what it leaves out.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.
@@ -581,8 +581,8 @@ class AsyncServices(AsyncCalls):
 
         A read-only snapshot: exact and scaled balances, with a value if a price is known; transfers
         with direction and counterparty; obviously suspicious tokens listed separately with the reasons;
-        the kind of account with its delegation, ENS name or Basename, and sanctions; the total value
-        and what it leaves out.
+        the kind of account with its delegation, ENS name or Basename, sanctions and first funding; the
+        total value and what it leaves out.
 
         - chain_id: The chain's id (EIP-155); one of 1, 8453, 56, 137, 42161, 10.
         - wallet_address: The wallet: 0x and 40 hexadecimal characters.

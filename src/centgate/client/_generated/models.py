@@ -1083,7 +1083,7 @@ class TotalWorth(AnswerData):
 
 
 class WalletAccount(AnswerData):
-    """Kind of account at the wallet's address, as the chain shows it now."""
+    """Kind of account at the wallet's address, as the chain shows it now, and its first funding."""
 
     kind: Literal["wallet", "delegated_wallet", "safe", "contract", "unknown"] | str
     """`wallet`: no code; `delegated_wallet`: runs other code by EIP-7702, which can move everything;
@@ -1112,6 +1112,30 @@ class WalletAccount(AnswerData):
     is then among the first `warnings`; None when it was not read. Other lists, and addresses that
     dealt with this one, are not read.
     """
+    first_funding: WalletFunding | None
+    """The oldest transfer of the chain's native coin to the address: since when the wallet is used,
+    and who paid for its first transactions. Tokens do not count, as strangers send worthless ones;
+    coins that a contract sent count only with Alchemy on Ethereum and Polygon. None when the source
+    lists none, and when neither Alchemy nor Blockscout tells it (a node alone cannot), which is
+    then among the `warnings`.
+    """
+
+
+class WalletFunding(AnswerData):
+    """First transfer of the chain's native coin to a wallet."""
+
+    at: str | None
+    """ISO 8601, UTC; None when the source gives no time."""
+    transaction_hash: str
+    block_number: int | None
+    """Block of the transfer."""
+    from_address: str
+    """The sender, lower case. Anyone can send coins to any address: it proves no relation."""
+    amount_base_units: str
+    """In base units (wei), a decimal string."""
+    amount: float | None
+    """In whole coins."""
+    source: Literal["alchemy", "blockscout", "rpc"] | str
 
 
 class WalletTransfer(AnswerData):
