@@ -39,13 +39,41 @@ async def test_redirects_are_followed(web: Web) -> None:
     assert web.resolver.queries == ["site.test", "site.test", "other.test", "site.test"]
 
 
-async def test_redirect_sends_no_cookies_or_referer(web: Web) -> None:
-    web.site.set_response("/", format_head({"Location": "/end", "Set-Cookie": "a=b"}, 302))
+async def test_redirect_sends_cookies_of_same_fetch(web: Web) -> None:
+    cookies = (
+        "a=b; Path=/; Expires=Wed, 01 Dec 2027 10:00:00 GMT\r\nSet-Cookie: s=1; Secure\r\n"
+        "Set-Cookie: f=1; Domain=other.test\r\nSet-Cookie: bad\r\nSet-Cookie: c=d; HttpOnly"
+    )
+    web.site.set_response("/", format_head({"Location": "/next", "Set-Cookie": cookies}, 302))
+    web.site.set_redirect("/next", web.url("/end", "other.test"))
+    web.other.set_response("/end", format_response(b"here"))
+
+    await web.fetch()
+    await web.fetch("/next")
+
+    sent = [request.partition("Cookie: ")[2].partition("\r\n")[0] for request in web.site.requests]
+    assert sent == ["", "a=b; c=d", ""]
+    assert "cookie" not in web.other.requests[0].lower()
+
+
+async def test_redirect_cookie_of_domain_is_sent_to_subdomain(web: Web) -> None:
+    web.resolver.answers["login.site.test"] = web.resolver.answers["site.test"]
+    cookies = "all=1; Domain=.site.test\r\nSet-Cookie: own=1\r\nSet-Cookie: tld=1; Domain=test"
+    login = {"Location": web.url("/end"), "Set-Cookie": cookies}
+    web.site.set_response("/", format_head(login, 302))
+    web.site.set_response("/end", format_response(b"here"))
+
+    await web.fetch("/", "login.site.test")
+
+    assert "Cookie: all=1\r\n" in web.site.requests[1]
+
+
+async def test_redirect_sends_no_referer(web: Web) -> None:
+    web.site.set_redirect("/", "/end")
     web.site.set_response("/end", format_response(b"here"))
 
     await web.fetch()
 
-    assert "cookie" not in web.site.requests[1].lower()
     assert "referer" not in web.site.requests[1].lower()
 
 

@@ -20,6 +20,7 @@ from centgate.web.fetch.fairness import CooperativeScheduler
 from centgate.web.fetch.host_limiter import HostLimiter
 from centgate.web.fetch.http_client import HttpExchange
 from centgate.web.fetch.policy import FetchPolicy
+from centgate.web.fetch.redirect_cookies import RedirectCookies
 from centgate.web.fetch.url import Target, parse_target
 from centgate.web.fetch.validators import Validators, parse_validators
 
@@ -83,7 +84,7 @@ class _FetchOptions(Struct, frozen=True):
 class Fetcher:
     """HTTP client for untrusted URLs.
 
-    Fetches share no state: no connections, no cookies, no DNS results.
+    Fetches share no state: no connections, no cookies, no DNS results. The redirects of one share cookies.
     """
 
     def __init__(
@@ -162,10 +163,10 @@ class Fetcher:
         self._resolver.close()
 
     async def _fetch_following(self, url: str, options: _FetchOptions) -> FetchResult:
-        target = self._check_url(url)
+        target, cookies = self._check_url(url), RedirectCookies()
         for redirects in range(options.max_redirects + 1):
             async with self._host_limiter.acquire_slot(target.host):
-                answer = await self._send(target, options)
+                answer = await self._send(target, options, cookies)
             if isinstance(answer, FetchResult):
                 return replace(answer, redirects=redirects)
             target = self._follow_redirect(target, answer)
@@ -191,7 +192,9 @@ class Fetcher:
             raise FetchFailed("blocked_address", message)
         return redirect
 
-    async def _send(self, target: Target, options: _FetchOptions) -> FetchResult | str:
+    async def _send(
+        self, target: Target, options: _FetchOptions, cookies: RedirectCookies
+    ) -> FetchResult | str:
         """Return the response, or the location of a redirect."""
         await self._scheduler.wait_turn()
         addresses = await resolve_allowed(target, self._policy, self._resolve)
@@ -199,8 +202,10 @@ class Fetcher:
             target, addresses, self._policy, self._tls or default_tls()
         ) as connection:
             exchange = HttpExchange(target, connection, self._scheduler)
-            await exchange.send_request(self._request_headers(target, options))
+            headers = {**self._request_headers(target, options), **cookies.headers_for(target)}
+            await exchange.send_request(headers)
             if 300 <= exchange.status < 400 and exchange.status not in _BODYLESS_STATUSES:
+                cookies.store(target, exchange.headers)
                 return _redirect_location(target, exchange)
             return await self._read_response(target, exchange, options)
 

@@ -25,13 +25,14 @@ MAX_FRAMING = 1 << 20
 
 
 class Headers(Mapping[str, str]):
-    """Case-insensitive header fields; repeated fields are joined with commas."""
+    """Case-insensitive header fields; repeated fields are joined with commas, cookies with newlines."""
 
     def __init__(self, fields: Iterable[tuple[bytes, bytes]]) -> None:
         self._fields: dict[str, str] = {}
         for raw_name, raw_value in fields:
             name, value = _decode_field(raw_name).lower(), _decode_field(raw_value)
-            self._fields[name] = f"{self._fields[name]}, {value}" if name in self._fields else value
+            separator = "\n" if name == "set-cookie" else ", "  # the dates of cookies contain commas
+            self._fields[name] = f"{self._fields[name]}{separator}{value}" if name in self._fields else value
 
     def __getitem__(self, name: str) -> str:
         return self._fields[name.lower()]
