@@ -51,6 +51,27 @@ def test_declared_function_has_signature_and_comment() -> None:
     )
 
 
+def test_default_value_of_parameter_may_be_array() -> None:
+    document = javascript_document(
+        """
+        /**
+         * Returns the difference of two times.
+         * @param {string|string[]} [unit=['milliseconds']] - the units to include
+         * @param {Object} [options={}] - how to convert
+         */
+        exports.diff = function diff(unit, options) {};
+        """
+    )
+
+    [piece] = [piece for piece in split_javascript(document) if piece.names]
+
+    assert piece.text == (
+        "Returns the difference of two times.\n\n"
+        "- `unit=['milliseconds']` (string|string[]): the units to include\n"
+        "- `options={}` (Object): how to convert"
+    )
+
+
 def test_namespaces_qualify_names_and_lines_are_given() -> None:
     document = typescript_document(
         """

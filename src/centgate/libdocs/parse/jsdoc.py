@@ -8,7 +8,8 @@ _STAR = re.compile(r"^[ \t]*\*?[ ]?")
 _TAG = re.compile(r"[ \t]*@([A-Za-z]+)\b[ \t]*(.*)")
 _LINK = re.compile(r"\{@(?:link|linkcode|linkplain)[ \t]+([^{}|\s]+)(?:[ \t|]+([^{}| \t][^{}]*)?)?\}")
 _TYPE = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}[ \t]*")
-_PARAMETER = re.compile(r"(\[[^\]]*\]|[\w$.]+)[ \t]*(?:[-:][ \t]*)?(.*)", re.DOTALL)
+_PARAMETER = re.compile(r"(?:\[((?:[^\[\]]|\[[^\]]*\])+)\]|([\w$.]+))[ \t]*(?:[-:][ \t]*)?(.*)", re.DOTALL)
+"""Name, in brackets with its default value, which may be an array, and description."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ ]")
 _PRIVATE = re.compile(
     r"^[ \t]*(?:(?:/\*\*|\*)[ \t]*)?@(?:private|internal|hidden|ignore|api[ \t]+private)\b", re.MULTILINE
@@ -98,8 +99,8 @@ def _format_tag(name: str, text: str) -> str:
         if parameter is None:
             return ""
         typed = f" ({type_match[1].strip()})" if type_match else ""
-        about = " ".join(parameter[2].split())
-        return f"- `{parameter[1].strip('[]')}`{typed}" + (f": {about}" if about else "")
+        about = " ".join(parameter[3].split())
+        return f"- `{parameter[1] or parameter[2]}`{typed}" + (f": {about}" if about else "")
     if name not in _WORDS:
         return ""
     typed = f"`{type_match[1].strip()}`" if type_match else ""
