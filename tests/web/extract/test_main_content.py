@@ -779,6 +779,15 @@ def test_prices_before_one_sentence_stay() -> None:
     assert [price for price in ("$10/mo", "$20/mo", "$30/mo") if price not in text] == []
 
 
+def test_lines_beside_single_paragraph_stay() -> None:
+    text = extract_main(
+        f"<nav><ul>{LINKS}</ul></nav><div class=room><div>Double room Alder</div><div>{SENTENCES[0]}</div>"
+        f"<div>120 euros a night</div><div>Free from 3 May</div><div>{PROMOTION}</div></div>{FOOTER}"
+    )
+
+    assert text == "\n\n".join(("Double room Alder", SENTENCES[0], "120 euros a night", "Free from 3 May"))
+
+
 PARSERS = "".join(f"<li><a href='/p/{n}'>parser-{n}</a></li>" for n in range(6))
 
 

@@ -17,7 +17,7 @@ from centgate.web.extract.dom import (
     find_neighbours,
     remove_element,
 )
-from centgate.web.extract.elements import HEADING_LEVELS, name_set
+from centgate.web.extract.elements import HEADING_LEVELS, has_blocks, name_set
 from centgate.web.extract.text_density import TextDensity
 
 _BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
@@ -432,7 +432,8 @@ def drop_side_boxes(body: Element, weights: TextDensity) -> None:
     """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
     Descends from the body while one part holds most of that text, and stops at the level of paragraphs. In
-    the page's only main part, only boxes of links are removed: short ones without them state facts.
+    the page's only main part, and beside a single paragraph, only boxes of links are removed: short ones
+    without them state facts.
     """
     part, container = body, find_container(body)
     is_inside = False
@@ -443,7 +444,8 @@ def drop_side_boxes(body: Element, weights: TextDensity) -> None:
             or weights.unlinked_length(dominant) < weights.unlinked_length(part) * _DOMINANT_SHARE
         ):
             return
-        is_inside = is_inside or part is container
+        # a short page may have one long paragraph, between its title and its price
+        is_inside = is_inside or part is container or not has_blocks(dominant)
         for other in list(part):
             is_fact = is_inside and weights.link_share(other) < _MIN_BOX_LINKS
             if (
