@@ -278,6 +278,19 @@ def test_discussion_is_main_content() -> None:
     assert all(sentence in text for sentence in SENTENCES)
 
 
+def test_short_post_at_end_of_discussion_stays() -> None:
+    posts = "".join(
+        f"<div class=post><div class=user><a href=/u/{name}>{name}</a><span>Member</span></div>"
+        f"<div class=text><p>{text}</p></div></div>"
+        for name, text in zip(("anna", "ben", "clara"), (*SENTENCES[:2], "Thanks."), strict=True)
+    )
+
+    text = extract_main(f"<nav><ul>{LINKS}</ul></nav><div id=thread><h1>A bridge</h1>{posts}</div>{FOOTER}")
+
+    assert [part for part in ("anna", "ben", "clara", "Thanks.") if part not in text] == []
+    assert [noise for noise in NOISE if noise in text] == []
+
+
 def test_sources_below_article_stay() -> None:
     sources = "<h2>See also</h2><ul><li><a href=/a>The river</a></li><li><a href=/b>Ferries</a></li></ul>"
 

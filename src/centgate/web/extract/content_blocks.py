@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -68,6 +68,7 @@ def keep_matching(body: Element, article: str) -> bool:
     paragraphs beside them that are not links.
     """
     letters, weights = reduce_to_letters(article), TextDensity(body)
+    lines = {reduce_to_letters(line) for line in article.splitlines()}
     blocks = [_make_block(element, letters, weights) for element in _iter_blocks(body)]
     sure = [
         at
@@ -79,8 +80,9 @@ def keep_matching(body: Element, article: str) -> bool:
     parents = {blocks[at].element.getparent() for at in sure}
     container = find_container(body)
     reach = _extend_range(blocks, sure[0], sure[-1], parents)
+    reach = _extend_over_alike(blocks, reach, lines)
     reach = range(_find_start(blocks, reach.start, container), reach.stop)
-    signatures = _signatures(blocks[at].element for at in range(sure[0], sure[-1] + 1) if blocks[at].matches)
+    signatures = _signatures(blocks[at].element for at in reach if blocks[at].matches)
     keeps = [
         block.matches or _is_related(block, parents) or _is_repeated(block, signatures) for block in blocks
     ]
@@ -144,6 +146,18 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
         elif block.matches or in_references or _is_related(block, parents):
             block.matches, last = True, at
     return range(first, last + 1)
+
+
+def _extend_over_alike(blocks: list[_ContentBlock], reach: range, lines: Container[str]) -> range:
+    """Return a range, extended by lines of the article in parts that are alike to parts of the range.
+
+    The last post of a discussion may be short, and the name of an author precedes the first one.
+    """
+    alike = _signatures(blocks[at].element for at in reach if blocks[at].key in lines)
+    found = [
+        at for at, block in enumerate(blocks) if block.key in lines and _signatures([block.element]) & alike
+    ]
+    return range(min((reach.start, *found)), max((reach.stop - 1, *found)) + 1)
 
 
 def _find_start(blocks: list[_ContentBlock], first: int, container: Element | None) -> int:
