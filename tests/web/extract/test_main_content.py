@@ -792,6 +792,29 @@ def test_prices_before_one_sentence_stay() -> None:
     assert [price for price in ("$10/mo", "$20/mo", "$30/mo") if price not in text] == []
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        "<table><tr><th></th><th>Free</th><th>Pro</th></tr><tr><th>SSO</th><td>no</td><td>yes</td></tr></table>",
+        "<pre><code>plan = free</code></pre>",
+    ],
+    ids=["table", "code"],
+)
+def test_short_data_below_text_stays(data: str) -> None:
+    plans = "".join(
+        f"<div><h3>{name}</h3><p>{price}</p><ul><li>{users} for the whole year</li></ul></div>"
+        for name, price, users in (
+            ("Free", "$0 a month", "One user"),
+            ("Pro", "$29 a month", "Unlimited users"),
+        )
+    )
+
+    text = extract_main(f"<main><h1>Pricing</h1><div>{plans}</div><div>{data}</div></main>{FOOTER}")
+
+    assert "Unlimited users" in text
+    assert "| SSO | no | yes |" in text or "plan = free" in text
+
+
 def test_lines_beside_single_paragraph_stay() -> None:
     text = extract_main(
         f"<nav><ul>{LINKS}</ul></nav><div class=room><div>Double room Alder</div><div>{SENTENCES[0]}</div>"

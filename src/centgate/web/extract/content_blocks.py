@@ -32,6 +32,8 @@ MAX_FACT = 120
 """Maximum letters of a text that is a fact beside the article."""
 MIN_SURE_LETTERS = 20
 """Letters of a block from which on a match with the article is not a coincidence."""
+MIN_SURE_DATA = 8
+"""The same for a table or code, which is less often repeated by chance."""
 MAX_BYLINE = 60
 """Maximum letters of a line between a heading and its text: a date, an author."""
 MAX_LEAD_IN = 5
@@ -73,7 +75,7 @@ def keep_matching(body: Element, article: str) -> bool:
     sure = [
         at
         for at, block in enumerate(blocks)
-        if block.matches and len(block.key) >= MIN_SURE_LETTERS and block.link_share < 0.8
+        if block.matches and len(block.key) >= _min_sure_letters(block) and block.link_share < 0.8
     ]
     if not sure:
         return False
@@ -120,6 +122,10 @@ def _iter_blocks(element: Element) -> Iterator[Element]:
 def _is_layout(element: Element) -> bool:
     """True if a list or table is only layout."""
     return next(element.iterdescendants("h1", "h2", "h3", "table", "article", "section"), None) is not None
+
+
+def _min_sure_letters(block: _ContentBlock) -> int:
+    return MIN_SURE_DATA if block.element.tag in ("pre", "table") else MIN_SURE_LETTERS
 
 
 def _is_contained(key: str, letters: str) -> bool:
