@@ -815,6 +815,17 @@ def test_short_data_below_text_stays(data: str) -> None:
     assert "| SSO | no | yes |" in text or "plan = free" in text
 
 
+def test_contact_beside_single_paragraph_stays() -> None:
+    contact = (
+        "<div><a href=mailto:eva@example.org>eva@example.org</a></div><div><a href=tel:+4930>+49 30</a></div>"
+    )
+
+    text = extract_main(f"<nav><ul>{LINKS}</ul></nav><div><div>{SENTENCES[0]}</div>{contact}</div>{FOOTER}")
+
+    assert "eva@example.org" in text
+    assert "+49 30" in text
+
+
 def test_lines_beside_single_paragraph_stay() -> None:
     text = extract_main(
         f"<nav><ul>{LINKS}</ul></nav><div class=room><div>Double room Alder</div><div>{SENTENCES[0]}</div>"

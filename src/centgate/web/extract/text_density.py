@@ -28,7 +28,7 @@ class TextDensity:
             text = links = 0
         else:
             text = self._text.get(element, 0) + _text_size(element.text)
-            links = text if element.tag == "a" else self._links.get(element, 0)
+            links = text if element.tag == "a" and not _is_contact(element) else self._links.get(element, 0)
         self._text[element], self._links[element] = text, links
         parent = element.getparent()
         if parent is not None:
@@ -58,6 +58,11 @@ def measure_prose(root: Element, skipped: Container[Element] = ()) -> int:
         and (length := weights.unlinked_length(block)) >= MIN_PARAGRAPH
         and not has_blocks(block)
     )
+
+
+def _is_contact(link: Element) -> bool:
+    """True for a mail address or telephone number: it is a fact of the page, and leads to no other one."""
+    return (link.get("href") or "").lstrip()[:7].lower().startswith(("mailto:", "tel:"))
 
 
 def _text_size(text: str | None) -> int:
