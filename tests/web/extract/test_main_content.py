@@ -815,6 +815,29 @@ def test_short_data_below_text_stays(data: str) -> None:
     assert "| SSO | no | yes |" in text or "plan = free" in text
 
 
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("<svg aria-label=yes><path d='M0 0'/></svg>", "yes"),
+        ("<svg><title>yes</title><path d='M0 0'/></svg>", "yes"),
+        ("<span class=sr-only>yes</span><svg><path d='M0 0'/></svg>", "yes"),
+        ("<i class=check title=yes></i>", "yes"),
+        ("<i title=yes></i> limited", "limited"),
+        ("<span title='1 May 2026'>May</span>", "May"),
+        ("<i></i>", ""),
+        ("<i title=yes style='display:none'></i>", ""),
+    ],
+)
+@pytest.mark.parametrize("only_main", [True, False])
+def test_cell_of_symbol_has_its_name(cell: str, expected: str, *, only_main: bool) -> None:
+    table = f"<table><tr><th>Plan</th><th>SSO</th></tr><tr><td>Pro</td><td>{cell}</td></tr></table>"
+    page = f"<main><h1>Plans</h1><p>{SENTENCES[0]}</p>{table}</main>".encode()
+
+    markdown = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
+
+    assert [each.strip() for each in markdown.split("\n")[-1].split("|")] == ["", "Pro", expected, ""]
+
+
 def test_contact_beside_single_paragraph_stays() -> None:
     contact = (
         "<div><a href=mailto:eva@example.org>eva@example.org</a></div><div><a href=tel:+4930>+49 30</a></div>"

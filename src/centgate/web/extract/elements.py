@@ -58,6 +58,9 @@ _COLLAPSED_LINES = re.compile(r"white-space\s*:\s*(?:normal|nowrap)", re.IGNOREC
 _LINE_FEED = re.compile(r"\n\s*")
 _UNBROKEN_TAGS = NON_TEXT_TAGS | {"pre", "code", "math"}
 """Elements without lines of text, or with lines of code."""
+_READ_ALOUD = re.compile(r"(?:^|\s)(?:sr-only|visually-?hidden|screen-reader-text)(?:\s|$)")
+_CELL_PARTS = name_set("svg title path use g i span div em b p")
+_MAX_SYMBOL_NAME = 40
 MAX_LINE_BREAKS = 20_000
 """Maximum number of line breaks that are kept in a page by its styles."""
 _SKIPPED_TAGS = ("script", "style", "template", "noscript", "button")
@@ -149,6 +152,32 @@ def show_drawings(body: Element) -> dict[Element, str]:
         elif texts:
             symbols[drawing] = ", ".join(texts)
     return symbols
+
+
+def name_cell_symbols(body: Element) -> None:
+    """Write the name of its symbol into each table cell without text: comparisons consist of such cells."""
+    for cell in body.iter("td"):
+        if len(cell) and (name := _find_symbol_name(cell)):
+            cell[:] = []
+            cell.text = name
+
+
+def _find_symbol_name(cell: Element) -> str | None:
+    """Return the name that screen readers give to the symbol of a cell; None if there is other content."""
+    names: list[str] = []
+    for part in cell.iter():
+        if part is not cell and (part.tag not in _CELL_PARTS or _is_toggled(part)):
+            return None
+        is_name = part.tag == "title" or _READ_ALOUD.search(part.get("class") or "") is not None
+        text = " ".join((part.text or "").split())
+        if (text and not is_name) or (part.tail or "").strip():
+            return None
+        names += filter(None, (text, part.get("aria-label"), part.get("title")))
+    return names[0] if names and len(names[0]) <= _MAX_SYMBOL_NAME else None
+
+
+def _is_toggled(part: Element) -> bool:
+    return part.get("hidden") is not None or "display" in (part.get("style") or "")
 
 
 def show_symbols(symbols: Mapping[Element, str]) -> None:

@@ -16,6 +16,7 @@ from centgate.web.extract.dom import Element, find_body, parse_html
 from centgate.web.extract.elements import (
     extract_text,
     has_readable_text,
+    name_cell_symbols,
     show_controls,
     show_drawings,
     show_line_breaks,
@@ -142,6 +143,7 @@ def _parse_page(text: str) -> Element | None:
     if root is not None:
         show_tex_scripts(root)
         show_line_breaks(find_body(root))
+        name_cell_symbols(find_body(root))
     return root
 
 
