@@ -421,6 +421,17 @@ def test_layout_table_is_written_as_its_parts() -> None:
     assert convert_body(page) == "## Left\n\ntext\n\n```\ncode\n```"
 
 
+def test_single_row_with_blocks_is_layout() -> None:
+    post = (
+        "<table><tr><td><a href=/up>up</a></td><td><div>A post<p>and its second paragraph</p></div></table>"
+    )
+
+    assert convert_body(post).endswith("A post\n\nand its second paragraph")
+    assert convert_body("<table><tr><td>Status</td><td>open</td></tr></table>").startswith(
+        "| Status | open |"
+    )
+
+
 def test_invisible_characters_are_removed() -> None:
     page = "<p>a\u202eb\u200bc&#x202e;d\U000e0041e&#8203;f</p><pre>x\u2066y</pre><a href='/\u202e'>l</a>"
 

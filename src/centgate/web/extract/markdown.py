@@ -352,11 +352,14 @@ def _is_header_row(row: list[Element]) -> bool:
 def _is_layout_table(table: Element, rows: list[list[Element]]) -> bool:
     """True if a table is only layout: it holds headings, code blocks or tables, or is one cell wide.
 
-    A table with named columns is a data table, even with a few nested tables.
+    So is a single row with blocks in it, such as a post beside its votes. A table with named columns is a
+    data table, even with a few nested tables.
     """
     if table.get("role") in ("presentation", "none") or max(map(len, rows), default=0) < 2:
         return True
     if next(table.iterdescendants("pre", "h1", "h2", "h3"), None) is not None:
+        return True
+    if len(rows) == 1 and not _is_header_row(rows[0]) and any(map(has_blocks, rows[0])):
         return True
     nested = sum(1 for _ in islice(table.iterdescendants("table"), MAX_NESTED_TABLES + 1))
     return nested > (MAX_NESTED_TABLES if _is_header_row(rows[0]) else 0)
