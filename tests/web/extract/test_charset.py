@@ -23,6 +23,9 @@ RUSSIAN = (
     "\u043c\u044c\u0438 \u043f\u043e\u0445\u043e\u0436\u0438 \u0434\u0440\u0443\u0433 \u043d\u0430"
     " \u0434\u0440\u0443\u0433\u0430. "
 )
+POLISH = (
+    "\u017b\u00f3\u0142ty \u017arebak pi\u0142 wod\u0119 ze \u017ar\u00f3d\u0142a, a \u015bnieg spad\u0142."
+)
 KOREAN = (
     "\ub098\ub77c\uc758 \ub9d0\uc774 \uc911\uad6d\uacfc \ub2ec\ub77c \ubb38\uc790\uc640 \uc11c"
     "\ub85c \ud1b5\ud558\uc9c0 \uc544\ub2c8\ud558\ubbc0\ub85c. "
@@ -79,6 +82,29 @@ def test_undeclared_charset_is_guessed_from_text(text: str, charset: str) -> Non
     document = f"<html><body><p>{text * 20}</p>"
 
     assert decode_text(document.encode(charset), None) == document
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "charset"),
+    [
+        (
+            "pt-BR",
+            "A educa\u00e7\u00e3o n\u00e3o \u00e9 s\u00f3 um direito; voc\u00ea est\u00e1 \u00e0 espera.",
+            "cp1252",
+        ),
+        ("sv", "P\u00e5 l\u00f6rdag \u00e5ker vi till sj\u00f6n f\u00f6r att f\u00e5nga \u00e5l.", "cp1252"),
+        ("pl", POLISH, "cp1250"),
+        ("en", POLISH, "cp1250"),
+        ("it", RUSSIAN * 3, "cp1251"),
+    ],
+)
+@pytest.mark.parametrize("declaration", ["", "<meta charset=utf-8>"])
+def test_language_decides_between_latin_charsets(
+    language: str, text: str, charset: str, declaration: str
+) -> None:
+    page = f'<!doctype html><html lang="{language}">{declaration}<p>{text}</p>'.encode(charset)
+
+    assert text in decode_text(page, "text/html")
 
 
 def test_utf_8_is_detected_despite_declaration() -> None:

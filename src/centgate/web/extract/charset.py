@@ -20,6 +20,9 @@ _WIDE_MARKUP = {
     "utf-16-be": re.compile(rb"(?:\0[ \t\r\n])*\0<\0[!?a-zA-Z]"),
 }
 """Beginnings of markup, which no other charset has."""
+_LANGUAGE = re.compile(rb"<html[^>]{0,500}?\slang\s*=\s*[\"']?([a-z]{2})", re.IGNORECASE)
+_WESTERN_LANGUAGES = frozenset(b"ca da de es eu fi fr gl is it nb nl nn no pt sv".split())
+"""Languages that are written in Windows-1252. Without English, which pages in any language declare."""
 _DECLARATION_BYTES = 4096
 _GUESS_BYTES = 24 * 1024
 _TAGS = re.compile(rb"<[^<>]{0,2000}>|[\s\0]+")
@@ -169,4 +172,12 @@ def _guess_charset(body: bytes) -> str | None:
 
     sample = _TAGS.sub(b" ", body[: 16 * _GUESS_BYTES])[:_GUESS_BYTES]
     best = from_bytes(sample).best()
+    language = _LANGUAGE.search(body[:_DECLARATION_BYTES])
+    if best and language and language[1].lower() in _WESTERN_LANGUAGES and _is_latin(str(best)):
+        return "cp1252"  # a short text may look more like that of a similar charset
     return _SUPERSETS.get(best.encoding.replace("_", "-"), best.encoding) if best else None
+
+
+def _is_latin(text: str) -> bool:
+    """True if all letters are Latin."""
+    return all(letter < "\u0250" or "\u1e00" <= letter < "\u1f00" for letter in set(text) if letter.isalpha())
