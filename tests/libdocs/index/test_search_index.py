@@ -490,6 +490,25 @@ def test_similar_methods_of_other_classes_follow_first_three_snippets(tmp_path: 
     assert sum(each.endswith(".post") for each in titles) == 3
 
 
+def test_declaration_of_two_languages_is_given_once(tmp_path: Path) -> None:
+    comment = "/** Returns whether a letter has the same stamp as another one. {} */"
+    tagged = comment.format("@param {Letter} other - the other one")
+    script = f"{tagged}\nexports.hasSame = function hasSame(other) {{}};"
+    types = (
+        f"{comment.format('Both are compared.')}\nexport function hasSame(other: Letter): IfValid<boolean>;"
+    )
+    documents = [
+        PackageDocument("src/letter.js", script, "javascript", None),
+        PackageDocument("@types/letter.d.ts", types, "typescript", None),
+    ]
+    file = tmp_path / "index.db"
+    search_index.write_index(file, documents, {"name": "quill"})
+
+    titles = [each.title for each in search_index.search(file, "compare the stamp of letters", 5_000)]
+
+    assert titles.count("hasSame") == 1
+
+
 @pytest.mark.parametrize("question", ["send a post request", "Send a POST request"])
 def test_example_of_other_http_method_is_no_usage(question: str, tmp_path: Path) -> None:
     examples = {

@@ -355,9 +355,16 @@ def _diversify(found: list[ScoredChunk]) -> Iterator[ChunkRow]:
 
 
 def _drop_similar(ranked: Iterator[ChunkRow], named: Container[int]) -> Iterator[ChunkRow]:
-    """Yield the first of several similar chunks: `post`, `put`, `patch`; and those that the query names."""
+    """Yield the first of several similar chunks: `post`, `put`, `patch`; and those that the query names.
+
+    Of a thing that is declared in JavaScript and in TypeScript, the first declaration is enough.
+    """
     previous: list[frozenset[str]] = []
+    languages: dict[str, str | None] = {}
     for row in ranked:
+        is_declaration = " " not in row.title and not _PROSE_FILE.search(row.page)
+        if is_declaration and languages.setdefault(row.title, row.language) != row.language:
+            continue
         words = frozenset(WORD.findall(f"{row.code or ''} {row.text or ''}"))
         if row.id not in named and any(are_alike(words, each) for each in previous):
             continue
