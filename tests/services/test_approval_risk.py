@@ -700,6 +700,24 @@ def test_amounts_are_those_of_index_without_node(shop: Shop, fault: Fault):
     assert body["data"]["coverage"]["callsFailed"] == 2
 
 
+@pytest.mark.parametrize(
+    ("listed", "balance", "exposed"),
+    [("12.5", "12500000", "5000000"), (2.5, "2500000", "2500000"), ("0", None, None)],
+)
+def test_balance_is_that_of_index_without_node(
+    shop: Shop, listed: Any, balance: str | None, exposed: str | None
+):
+    shop.list_rows(build_row(build_entry(), balance=listed))
+    shop.fail_source("rpc", "500")
+
+    (approval,) = shop.buy().json()["data"]["approvals"]
+
+    assert approval["token"]["balanceBaseUnits"] == balance
+    assert approval["allowance"]["exposedBaseUnits"] == exposed
+    assert approval["severity"] == "info"
+    assert "nothing_held" not in finding_ids(approval)
+
+
 @pytest.mark.extended
 @pytest.mark.parametrize("fault", SOME_FAULTS)
 def test_event_logs_are_read_without_index(shop: Shop, fault: Fault):

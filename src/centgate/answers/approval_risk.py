@@ -89,7 +89,8 @@ class ApprovedToken(Data):
     symbol: str | None = Field(description="As the token calls itself: untrusted text, cut.")
     decimals: int | None = Field(description="Decimals between base units and scaled amounts.")
     balance_base_units: str | None = Field(
-        description="The wallet's balance in base units, a decimal string."
+        description="The wallet's balance in base units, a decimal string; as the source of the approvals "
+        "lists it if the chain could not be read."
     )
     balance: float | None = Field(description="The wallet's balance scaled by the decimals.")
 
@@ -302,8 +303,8 @@ def _build_token(evidence: ApprovalEvidence, live: OnchainState) -> ApprovedToke
         address=token.address,
         symbol=choose_symbol(token, live),
         decimals=evidence.decimals,
-        balance_base_units=format_base_units(evidence.balance),
-        balance=_scale_units(evidence.balance, evidence.decimals),
+        balance_base_units=format_base_units(evidence.holding),
+        balance=_scale_units(evidence.holding, evidence.decimals),
     )
 
 

@@ -59,10 +59,13 @@ def _parse_token(row: Any) -> ReportedToken | None:
     token = as_address(fields.get("token_address"))
     if token is None:
         return None
+    decimals = as_decimals(fields.get("decimals"))
     return ReportedToken(
         address=token,
         symbol=as_clean_name(fields.get("token_symbol")),
-        decimals=as_decimals(fields.get("decimals")),
+        decimals=decimals,
+        # the index may be old: its zero would tell that nothing can be taken
+        balance=_parse_base_units(_as_text(fields.get("balance")), decimals) or None,
         malicious=as_flag(fields.get("malicious_address")),
         misconduct=_parse_labels(fields.get("malicious_behavior")),
     )
@@ -75,8 +78,7 @@ def _parse_approval(chain_id: int, token: ReportedToken, entry: Any) -> Reported
     spender = as_address(fields.get("approved_contract"))
     if spender is None:
         return None
-    allowance = fields.get("approved_amount")
-    text = clean_line(str(allowance), 100) if isinstance(allowance, str | int | float) else None
+    text = _as_text(fields.get("approved_amount"))
     return ReportedApproval(
         token=token,
         spender=_parse_spender(chain_id, spender, fields.get("address_info")),
@@ -101,6 +103,10 @@ def _parse_spender(chain_id: int, spender: str, info: Any) -> ReportedSpender:
         misconduct=_parse_labels(fields.get("malicious_behavior")),
         deployed_at=_parse_time(fields.get("deployed_time"), chain_id),
     )
+
+
+def _as_text(figure: Any) -> str | None:
+    return clean_line(str(figure), 100) if isinstance(figure, str | int | float) else None
 
 
 def _parse_base_units(scaled: str | None, decimals: int | None) -> int | None:

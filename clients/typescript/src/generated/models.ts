@@ -1231,7 +1231,10 @@ export interface ApprovedToken {
   symbol: string | null;
   /** Decimals between base units and scaled amounts. */
   decimals: number | null;
-  /** The wallet's balance in base units, a decimal string. */
+  /**
+   * The wallet's balance in base units, a decimal string; as the source of the approvals lists it if the
+   * chain could not be read.
+   */
   balanceBaseUnits: string | null;
   /** The wallet's balance scaled by the decimals. */
   balance: number | null;

@@ -1337,7 +1337,9 @@ class ApprovedToken(AnswerData):
     decimals: int | None
     """Decimals between base units and scaled amounts."""
     balance_base_units: str | None
-    """The wallet's balance in base units, a decimal string."""
+    """The wallet's balance in base units, a decimal string; as the source of the approvals lists it if
+    the chain could not be read.
+    """
     balance: float | None
     """The wallet's balance scaled by the decimals."""
 

@@ -50,6 +50,11 @@ class ApprovalEvidence(Struct, frozen=True):
         return self.entry.amount if self.allowance is None else self.allowance
 
     @property
+    def holding(self) -> int | None:
+        """Balance of the wallet in base units: the chain's, else the source's."""
+        return self.entry.token.balance if self.balance is None else self.balance
+
+    @property
     def is_unlimited(self) -> bool | None:
         """True if it exceeds anything the wallet could ever hold; None if unknown."""
         amount = self.amount
@@ -114,7 +119,7 @@ class ApprovalEvidence(Struct, frozen=True):
     def exposed_amount(self) -> int | None:
         """Amount at risk now, in base units; None if the balance or the amount is unknown."""
         amount = UNLIMITED_ALLOWANCE if self.is_unlimited else self.amount
-        limits = [amount, self.balance, *([self.permit2_limit] if self.is_grant else [])]
+        limits = [amount, self.holding, *([self.permit2_limit] if self.is_grant else [])]
         known = [each for each in limits if each is not None]
         return min(known) if len(known) == len(limits) else None
 

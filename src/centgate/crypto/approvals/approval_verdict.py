@@ -151,7 +151,7 @@ def _value_exposed(evidence: Sequence[ApprovalEvidence]) -> float | None:
     limit = next((each.permit2_limit for each in evidence if each.is_grant), None)
     grants = sum(amount for amount in granted if amount is not None)
     known += grants if limit is None else min(grants, limit)
-    balance = evidence[0].balance
-    if balance is None or (known < balance and None in (*direct, *granted)):
+    holding = evidence[0].holding
+    if holding is None or (known < holding and None in (*direct, *granted)):
         return None
-    return evidence[0].value_units(min(balance, known))
+    return evidence[0].value_units(min(holding, known))

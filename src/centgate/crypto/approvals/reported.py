@@ -31,6 +31,8 @@ class ReportedToken(Struct, frozen=True):
     """Lower case."""
     symbol: str | None = None
     decimals: int | None = None
+    balance: int | None = None
+    """Balance of the wallet, in base units."""
     malicious: bool | None = None
     misconduct: tuple[str, ...] = ()
     """Reported misconduct, in the source's words, such as `fake_standard_interface`."""
