@@ -219,4 +219,4 @@ def test_missing_confirmation_is_named_with_reason(
 
     (source,) = [each for each in body["providers"] if each["name"] == "rpc"]
     assert source["status"] == status
-    assert f"chainPriceUsd and saleImpacts are not known: {reason}" in body["warnings"]
+    assert f"chainPriceUsd, saleImpacts and feePercent are not known: {reason}" in body["warnings"]

@@ -22,7 +22,7 @@ FIGURES = (
     *("pairAddress", "priceUsd", "liquidityUsd", "volume24hUsd", "fdvUsd", "pairCreatedAt", "txns24h", "url"),
 )
 NO_NODE = {"rpc": ProviderSettings(enabled=False)}
-NOT_READ = "chainPriceUsd and saleImpacts are not known: no node is configured for the chain"
+NOT_READ = "chainPriceUsd, saleImpacts and feePercent are not known: no node is configured for the chain"
 TOKEN = "0x" + "a1" * 20
 WETH = "0x4200000000000000000000000000000000000006"
 USDC = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"
@@ -53,6 +53,7 @@ DOUBTS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"pairCreatedAt": int(time.time() - 72 * HOUR) * 1000}, "less than 7 days old"),
     ({"pairCreatedAt": None}, "the source gives no pairCreatedAt for this pair"),
     ({"fdv": None, "volume": {}}, "the source gives no volume24hUsd, fdvUsd for this pair"),
+    ({"marketCap": None}, "the source gives no marketCapUsd for this pair"),
     ({"txns": {"h24": {"buys": 3}}}, "the source gives no txns24h for this pair"),
 )
 OF_TOKEN = {"chain": "base", "tokenAddress": TOKEN}
@@ -91,6 +92,7 @@ def dexscreener_row(
         "volume": {"h24": 34_000},
         "liquidity": {"usd": usd, "base": usd / 2 / PRICES[base], "quote": usd / 2 / PRICES[quote]},
         "fdv": 5_000_000,
+        "marketCap": 4_000_000,
         "pairCreatedAt": 1_692_212_700_000,
     } | more
 
@@ -109,6 +111,7 @@ def geckoterminal_pool(
             "volume_usd": {"h24": "34000.0"},
             "transactions": {"h24": {"buys": 12, "sells": 9}},
             "fdv_usd": "5000000.0",
+            "market_cap_usd": "4000000.0",
             "pool_created_at": "2023-08-16T19:05:00Z",
         }
         | fields,

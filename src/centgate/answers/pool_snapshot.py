@@ -278,7 +278,7 @@ def _list_missing_fields(snapshot: PoolSnapshot, pair: Pair, *, is_base: bool) -
         "volume24h_usd",
         *([] if pair.indexed_at else ["pair_created_at"]),
         "txns24h",
-        *(["fdv_usd"] if is_base else []),
+        *(["fdv_usd", "market_cap_usd"] if is_base else []),
     ]
     missing = [to_camel_case(name) for name in expected if getattr(snapshot, name) is None]
     if missing:

@@ -18,7 +18,6 @@ ADDRESS_LENGTH = 42
 """Characters of an address; the ids of v4 pools are longer."""
 MAX_CHAIN_SECONDS = 3.0
 """Time in which the chain has to confirm an index's price; the answer does not wait longer."""
-_UNKNOWN_TO_CHAIN = "chainPriceUsd and saleImpacts are not known"
 
 
 class PairConfirmation(Struct, frozen=True):
@@ -37,10 +36,10 @@ async def confirm_pair(
     pair = selected.pair
     is_from_chain = pair.source == "rpc"
     if not (is_from_chain or chain.can_read(chain_id)):
-        trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: no node is configured for the chain")
+        trace.add_warning(_describe_unknown(pair, "no node is configured for the chain"))
         return PairConfirmation()
     if not is_from_chain and len(pair.address) > ADDRESS_LENGTH:
-        trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: a pool without a contract of its own is not looked up")
+        trace.add_warning(_describe_unknown(pair, "a pool without a contract of its own is not looked up"))
         return PairConfirmation()
     reason = "the node failed"
     try:
@@ -55,8 +54,15 @@ async def confirm_pair(
         reason = "the node did not answer in time"
     except ProviderFailure:
         pass  # recorded by the provider
-    trace.add_warning(f"{_UNKNOWN_TO_CHAIN}: {reason}")
+    trace.add_warning(_describe_unknown(pair, reason))
     return PairConfirmation()
+
+
+def _describe_unknown(pair: Pair, reason: str) -> str:
+    """Name the fields that only the chain could fill; an index gives the fee of some pools."""
+    has_fee = pair.fee_percent is not None
+    names = "chainPriceUsd and saleImpacts" if has_fee else "chainPriceUsd, saleImpacts and feePercent"
+    return f"{names} are not known: {reason}"
 
 
 async def _quote_impacts(
