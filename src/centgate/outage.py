@@ -41,7 +41,7 @@ MAX_WAIT_SHARE = 0.3
 
 
 class Congestion(Struct, frozen=True):
-    """A source that has so much work that a new request would not end in time."""
+    """A source with so much work, or so near to its rate limit, that a new request would not end in time."""
 
     source: Provider
     seconds: float
@@ -54,5 +54,7 @@ class Congestion(Struct, frozen=True):
     def to_error(self, payment: PaymentNote) -> ProviderRateLimited:
         """Return the error for a request that is refused because of the queue."""
         info, seconds = self.source.info, max(1, math.ceil(self.seconds))
-        message = f"{info.label} has too much work at present; send the same payment again in {seconds} s"
+        message = (
+            f"{info.label} takes no more requests at present; send the same payment again in {seconds} s"
+        )
         return ProviderRateLimited(info.name, message, payment=payment, retry_after=seconds)

@@ -110,3 +110,7 @@ class RateLimiter:
         if wait <= max_wait:
             self._whole.record_call(wait)
         return wait
+
+    def estimate_wait(self) -> float:
+        """Return the seconds until the next call, of a shared limit as far as this process knows."""
+        return (self._whole if self._shared else self._part).next_wait()

@@ -184,16 +184,15 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
     def find_congestion(self, request: R, providers: Mapping[str, Provider]) -> Congestion | None:
         """Return the congestion of the providers that could answer; None while one has room for the request.
 
-        Providers whose circuit breaker is open do not count.
+        One has none if its queue is too long, or if its rate limit would refuse a call. Providers whose
+        circuit breaker is open do not count.
         """
-        if not self._has_queue or not any(
-            providers[source.info.name].estimate_wait(request.canonical) for source in self.leads
-        ):
+        if not any(_estimate_wait(providers[source.info.name], request) for source in self.leads):
             return None
         sources = [
             each for each in self._find_able(request, providers) if not _find_open_breakers(each, request)
         ]
-        waits = [Congestion(source, source.estimate_wait(request.canonical)) for source in sources]
+        waits = [Congestion(source, _estimate_wait(source, request)) for source in sources]
         if not waits or not all(each.is_too_long for each in waits):
             return None
         return min(waits, key=lambda each: each.seconds)
@@ -338,6 +337,14 @@ def _parse_source(hint: Any) -> ServiceSource:
 
 def _join_lines(text: str) -> str:
     return " ".join(text.split())
+
+
+def _estimate_wait(provider: Provider, request: Request) -> float:
+    """Return the seconds until a provider has room for a request, in its queue and by its rate limit."""
+    options = request.canonical
+    upstreams = provider.upstreams_for(request.target_chain_id, options)
+    allowed = min((each.seconds_until_allowed for each in upstreams), default=0.0)
+    return max(allowed, provider.estimate_wait(options))
 
 
 def _find_open_breakers(provider: Provider, request: Request) -> list[CircuitBreaker]:

@@ -103,6 +103,12 @@ class Upstream:
         """The circuit breaker of this connection."""
         return self._breaker
 
+    @property
+    def seconds_until_allowed(self) -> float:
+        """Seconds until the rate limit allows a call; 0 if a call now would still be made."""
+        wait = self._rate_limiter.estimate_wait() if self._rate_limiter else 0.0
+        return wait if wait > self._max_wait else 0.0
+
     async def get(
         self,
         url: str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -95,11 +95,21 @@ Open = Callable[..., Shop]
 def shop(
     api: ApiFactory, settings: Settings, facilitator: StubFacilitator, upstreams: FakeUpstreams, clock: Clock
 ) -> Open:
-    """Function that opens an API with fake upstreams and keys for these sources; `off` are disabled."""
+    """Function that opens an API with fake upstreams and keys for these sources.
 
-    def open_shop(*names: str, off: tuple[str, ...] = (), pinned: tuple[str, ...] = ()) -> Shop:
+    `off` are disabled; `rates` are calls a minute of those that are limited.
+    """
+
+    def open_shop(
+        *names: str,
+        off: tuple[str, ...] = (),
+        pinned: tuple[str, ...] = (),
+        rates: Mapping[str, int] | None = None,
+    ) -> Shop:
         key = SecretStr("a-secret-key")
         providers = upstreams.provider_settings(*names, key=key, timeout=5, per_minute=100_000)
+        for name, calls in (rates or {}).items():
+            providers[name] = replace(providers[name], per_minute=calls)
         switched_off = {name: ProviderSettings(enabled=False) for name in off}
         update = {"pinned": pinned}
         client = api(configure_providers(settings.model_copy(update=update), providers | switched_off))
@@ -344,6 +354,43 @@ def test_built_in_reader_answers_while_keyed_source_is_down(shop: Open) -> None:
 
     assert len(open_shop.upstreams.requests_of("firecrawl")) == CircuitBreaker.FAILURE_LIMIT
     assert {payment_note(response)["charged"] for response in responses} == {True}
+
+
+def serve_safe_tokens(upstreams: FakeUpstreams) -> None:
+    """Let GoPlus know all of TOKENS, without findings."""
+    flags = safe_token_body()["result"][TOKENS[0]]
+    answer = {"code": 1, "message": "OK", "result": dict.fromkeys(TOKENS, flags)}
+    upstreams.set_response("goplus", "/api/v1/token_security/8453", answer)
+
+
+def test_reached_rate_limit_refuses_before_payment(shop: Open) -> None:
+    open_shop = shop("goplus", off=("rpc",), rates={"goplus": 4})
+    serve_safe_tokens(open_shop.upstreams)
+    responses = [open_shop.buy("token-risk", of_token(token)) for token in TOKENS[:6]]
+    calls = len(open_shop.upstreams.requests_of("goplus"))
+
+    sold = [each for each in responses if each.status_code == 200]
+    refused = responses[len(sold) :]
+    assert 1 <= len(sold) == open_shop.facilitator.settle_calls <= 4, "no buyer was charged for a refusal"
+    for response in refused:
+        error = response.json()["error"]
+        assert (response.status_code, error["code"]) == (429, "provider_rate_limited")
+        assert (error["provider"], payment_note(response)) == ("goplus", UNUSED)
+        assert 5 < int(response.headers["Retry-After"]) <= 60
+    again = open_shop.buy("token-risk", of_token(TOKENS[0]))
+    assert again.json()["cache"] == {"hit": True}, "answers in the cache are sold"
+    assert len(open_shop.upstreams.requests_of("goplus")) == calls
+
+
+@pytest.mark.extended
+def test_fallback_answers_while_rate_limit_of_primary_is_reached(shop: Open) -> None:
+    open_shop = shop("dexscreener", "geckoterminal", rates={"dexscreener": 2})
+    serve_pools(open_shop.upstreams, *TOKENS[:6])
+
+    responses = [open_shop.buy("pool-snapshot", of_token(token)) for token in TOKENS[:6]]
+
+    assert {response.status_code for response in responses} == {200}
+    assert len(open_shop.upstreams.requests_of("dexscreener")) <= 2
 
 
 def set_wait(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
