@@ -12,8 +12,9 @@ from ada_url import URL
 from centgate.coercion import as_list, as_number, as_text, get_path
 from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
+from centgate.web.fetch.failure import classify_status
 from centgate.web.fetch.url import normalize_escapes
-from centgate.web.results import UnreadPage, WebPage
+from centgate.web.results import UNREAD_MESSAGES, UnreadPage, WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
     MAX_AUTHOR_LENGTH,
@@ -26,18 +27,7 @@ from centgate.web.search_results import (
 
 _HTTP_TAG = re.compile(r"(?:CRAWL_)?HTTP_(\d{3})")
 _TAG = re.compile(r"[A-Z0-9_]{1,40}")
-_NOT_FOUND_STATUSES, _BLOCKED_STATUSES, _TIMEOUT_STATUSES = (
-    (404, 410),
-    (401, 402, 403, 407, 429, 451),
-    (408, 504, 524),
-)
-_MESSAGES: Mapping[UnreadReason, str] = {
-    "not_found": "there is no such page",
-    "blocked": "the site refuses access to the page",
-    "timeout": "the page took too long",
-    "unsupported": "the content cannot be read as text",
-    "failed": "the page could not be read",
-}
+_TIMEOUT_STATUSES = (408, 504, 524)
 
 
 def parse_pages(
@@ -84,7 +74,7 @@ def _parse_failure(url: str, status: Any) -> UnreadPage:
     error = get_path(status, "error")
     tag = parse_tag(get_path(error, "tag")) or parse_tag(error)
     reason = _failure_reason(tag or "", as_number(get_path(error, "httpStatusCode")))
-    return UnreadPage(url, reason, _MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
+    return UnreadPage(url, reason, UNREAD_MESSAGES[reason] + (f" (Exa says {tag})" if tag else ""))
 
 
 def parse_tag(value: Any) -> str | None:
@@ -100,13 +90,11 @@ def _failure_reason(tag: str, status: float | None) -> UnreadReason:
         return "unsupported"
     elif "TIMEOUT" in tag:
         return "timeout"
-    if "NOT_FOUND" in tag or status in _NOT_FOUND_STATUSES:
+    if "NOT_FOUND" in tag:
         return "not_found"
-    if status in _BLOCKED_STATUSES:
-        return "blocked"
     if status in _TIMEOUT_STATUSES:
         return "timeout"
-    return "unsupported" if status == 415 else "failed"
+    return "unsupported" if status == 415 else classify_status(status)
 
 
 def _match_results(

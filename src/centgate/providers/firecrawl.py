@@ -12,7 +12,6 @@ from centgate.coercion import as_list, get_path
 from centgate.errors import PageUnread, ProviderError, UnreadReason
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.providers.firecrawl_pages import (
-    FAILURE_MESSAGES,
     failure_code,
     failure_reason,
     page_status,
@@ -22,7 +21,7 @@ from centgate.providers.firecrawl_pages import (
 from centgate.rate_limiter import RateLimit
 from centgate.sanitize import clean_line, quote_line
 from centgate.upstream import UpstreamResponse
-from centgate.web.results import Hit, SearchResults, WebPage
+from centgate.web.results import UNREAD_MESSAGES, Hit, SearchResults, WebPage
 from centgate.web.search_results import (
     MAX_DESCRIPTION_LENGTH,
     MAX_ROWS,
@@ -118,10 +117,11 @@ class Firecrawl(Provider):
         reply = await self._post("/v2/scrape", params, accept=ERROR_STATUSES)
         data = _page_data(self._parse_body(self._raise_if_unread(reply)))
         status = page_status(data)
-        if status in (404, 410):
+        reason = status_failure_reason(status)
+        if reason == "not_found":
             raise self.no_data(f"no page at {clean_line(url, 200)}: the site returned status {status}")
-        if reason := status_failure_reason(status):
-            raise PageUnread(self.info.name, reason, f"{FAILURE_MESSAGES[reason]} (status {status})")
+        if reason:
+            raise PageUnread(self.info.name, reason, f"{UNREAD_MESSAGES[reason]} (status {status})")
         page = parse_page(url, data)
         if page is None:
             raise PageUnread(self.info.name, "failed", "the page has no readable text")
@@ -188,7 +188,7 @@ class Firecrawl(Provider):
             return reply
         code = failure_code(body)
         suffix = f" (Firecrawl says {code})" if code else ""
-        raise PageUnread(self.info.name, reason, FAILURE_MESSAGES[reason] + suffix)
+        raise PageUnread(self.info.name, reason, UNREAD_MESSAGES[reason] + suffix)
 
     def _parse_body(self, reply: UpstreamResponse) -> dict[str, Any]:
         """Return the body of a successful reply, or raise its error."""

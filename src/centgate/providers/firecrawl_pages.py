@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from centgate.coercion import as_count, as_list, get_path
 from centgate.errors import UnreadReason
 from centgate.sanitize import strip_invisible
 from centgate.web.extract.metadata import MAX_NAME_LENGTH, split_keywords
+from centgate.web.fetch.failure import classify_status
 from centgate.web.results import WebPage
 from centgate.web.sanitize_markdown import sanitize_markdown
 from centgate.web.search_results import (
@@ -70,18 +70,6 @@ _UNSPECIFIC_CODES = frozenset({"", "SCRAPE_SITE_ERROR", "SCRAPE_ALL_ENGINES_FAIL
 _NET_ERROR = re.compile(r"\b(?:ERR|SSL|SEC)_[A-Z_]+|\bECONN[A-Z]+|\bDNS\b|\btimed out\b", re.IGNORECASE)
 _PAGE_CODE = re.compile(r"(?:SCRAPE|MAP|CRAWL)_[A-Z_]{1,60}")
 
-FAILURE_MESSAGES: Mapping[UnreadReason, str] = {
-    "not_found": "there is no such page",
-    "blocked": "the site refuses access to the page",
-    "dns": "the site's name cannot be resolved",
-    "tls": "the site's certificate is not valid",
-    "unreachable": "the site could not be reached",
-    "timeout": "the page took too long",
-    "unsupported": "the content cannot be read as text",
-    "too_large": "the page is too large",
-    "failed": "the page could not be read",
-}
-
 
 def parse_page(url: str, data: Any) -> WebPage | None:
     """Parse a page; None if it has no text."""
@@ -127,11 +115,9 @@ def page_status(data: Any) -> int | None:
 
 def status_failure_reason(status: int | None) -> UnreadReason | None:
     """Return the failure reason for an HTTP status; None if the page may be valid."""
-    if status in (401, 402, 403, 407, 429, 451):
-        return "blocked"
-    if status == 408:
-        return "timeout"
-    return "failed" if status and status >= 400 else None
+    if status is None or status < 400:
+        return None
+    return "timeout" if status == 408 else classify_status(status)
 
 
 def failure_code(body: Any) -> str | None:

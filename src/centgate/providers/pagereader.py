@@ -26,6 +26,7 @@ from centgate.web.extract.content_type import MEDIA_TYPES, PARSER_ERRORS, Unread
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
 from centgate.web.extract.metadata import permits_index
 from centgate.web.extract.parts import PagePart, take_part
+from centgate.web.fetch.failure import classify_status
 from centgate.web.fetch.fetcher import MAX_REDIRECTS, NOT_MODIFIED, PARTIAL_CONTENT, FetchFailed, FetchResult
 from centgate.web.fetch.site import find_site
 from centgate.web.fetch.validators import Validators
@@ -49,9 +50,7 @@ RENDER_SHARE = 0.7
 """Share of the remaining time for the browser."""
 _RENDERED_WARNING = "the page is built by its scripts, so it was rendered in a browser that ran them"
 _LED_AWAY = "the page's scripts lead to another, which was not read"
-_NOT_FOUND_STATUSES = frozenset({404, 410})
 _TOO_MANY_REQUESTS = 429
-_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, _TOO_MANY_REQUESTS, 451})
 _RESPONSE: ContextVar[FetchResult | None] = ContextVar("response", default=None)
 """Latest response of the site of the page that a task reads: a failure to read the page tells it, too."""
 
@@ -242,9 +241,10 @@ class PageReader(FetchingProvider):
         status, host = fetched.status, _host_of(fetched.url)
         if 200 <= status < 300 and status != PARTIAL_CONTENT:  # which was not asked for
             return None
-        if status in _NOT_FOUND_STATUSES:
+        reason = classify_status(status)
+        if reason == "not_found":
             return self.no_data(f"no page at this address: {host} returned status {status}")
-        if status in _BLOCKED_STATUSES or (status >= 500 and is_challenge(fetched.body)):
+        if reason == "blocked" or (status >= 500 and is_challenge(fetched.body)):
             error = self._page_error("blocked", f"{host} refuses the page with status {status}")
             error.is_temporary = status == _TOO_MANY_REQUESTS
             return error
@@ -311,9 +311,12 @@ class PageReader(FetchingProvider):
             reading = replace(reading, warnings=(*reading.warnings, warning))
             return fetched, reading, f"{detail}, and {warning}"
         rendered = dataclasses.replace(
-            fetched, url=page.url, status=page.status or fetched.status, body=page.html
+            fetched,
+            url=page.url,
+            status=page.status or fetched.status,
+            content_type="text/html; charset=utf-8",
+            body=page.html,
         )
-        rendered = dataclasses.replace(rendered, content_type="text/html; charset=utf-8")
         _RESPONSE.set(rendered)
         if page.source != fetched.url:  # `page.url` can be an address that a script only names
             await self._check_robots(page.source, _LED_AWAY)

@@ -5,6 +5,7 @@ Text in these values is untrusted; `sanitize.py` cleaned it where it was read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -15,6 +16,18 @@ from centgate.web.fetch.validators import Validators
 SearchType = Literal["auto", "fast"]
 _PASSING_REASONS: frozenset[UnreadReason] = frozenset({"dns", "unreachable", "timeout", "failed"})
 """Reasons that may be gone a moment later."""
+UNREAD_MESSAGES: Mapping[UnreadReason, str] = {
+    "not_found": "there is no such page",
+    "blocked": "the site refuses access to the page",
+    "dns": "the site's name cannot be resolved",
+    "tls": "the site's certificate is not valid",
+    "unreachable": "the site could not be reached",
+    "timeout": "the page took too long",
+    "unsupported": "the content cannot be read as text",
+    "too_large": "the page is too large",
+    "failed": "the page could not be read",
+}
+"""Messages for the reasons that other readers give, who name neither robots.txt nor addresses."""
 
 
 class Hit(Struct, frozen=True):

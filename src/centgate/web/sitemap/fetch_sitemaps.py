@@ -8,8 +8,8 @@ from collections import Counter, deque
 
 from msgspec import Struct
 
-from centgate.errors import UnreadReason
 from centgate.sandbox import Sandbox, TaskFailed
+from centgate.web.fetch.failure import classify_status
 from centgate.web.fetch.fetcher import PARTIAL_CONTENT, Fetcher, FetchFailed, FetchResult
 from centgate.web.fetch.site import find_site
 from centgate.web.fetch.url import join_url
@@ -49,8 +49,6 @@ SITEMAP_TYPES = (
     "application/rdf+xml",
     "text/html",  # default type of programs that do not set one for sitemaps
 )
-_BLOCKED_STATUSES = frozenset({401, 402, 403, 407, 429, 451})
-_GONE_STATUSES = frozenset({404, 410})
 
 
 class _SitemapList(Struct):
@@ -249,9 +247,5 @@ def status_failure(fetched: FetchResult) -> FetchFailed | None:
     """Return the failure for a status other than 2xx, and for a part of a page; None for success."""
     if 200 <= fetched.status < 300 and fetched.status != PARTIAL_CONTENT:
         return None
-    reason: UnreadReason = "failed"
-    if fetched.status in _GONE_STATUSES:
-        reason = "not_found"
-    elif fetched.status in _BLOCKED_STATUSES:
-        reason = "blocked"
+    reason = classify_status(fetched.status)
     return FetchFailed(reason, f"the site answered with status {fetched.status}")
