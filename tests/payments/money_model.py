@@ -255,17 +255,18 @@ def open_stage(folder: Path) -> Generator[Stage]:
     """Open what all examples share."""
     stage = Stage(folder)
     configured = structlog.get_config()
-    refreshed = chain_client.BLOCK_REFRESH
+    ages = chain_client.BLOCK_REFRESH, chain_client.BLOCK_RETRY
     with stage.runner:
         stage.run(stage.open())
         try:
             structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
             # simulated blocks pass much faster than real seconds
             chain_client.BLOCK_REFRESH = 0.0  # pyright: ignore[reportConstantRedefinition]
+            chain_client.BLOCK_RETRY = 0.0  # pyright: ignore[reportConstantRedefinition]
             yield stage
         finally:
             structlog.configure(**configured)
-            chain_client.BLOCK_REFRESH = refreshed  # pyright: ignore[reportConstantRedefinition]
+            chain_client.BLOCK_REFRESH, chain_client.BLOCK_RETRY = ages  # pyright: ignore[reportConstantRedefinition]
             stage.run(stage.close())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from buyer import ApiFactory, Buyer, encode_header, fetch_terms, pay, payment_note, sign_payload
+from buyer import ApiFactory, Buyer, encode_header, fetch_terms, pay, payment_note, sign_payload, sign_payment
 from chain_actions import send_reverted_transfer, settle_elsewhere, settle_then_reply
 from facilitators import Reply, StubFacilitator, refuse_with, reply_with
 from fake_upstreams import FakeUpstreams
@@ -192,6 +192,43 @@ def test_transfer_in_older_block_is_no_proof(
     response = pay(client, encode_header(payload))
 
     assert (response.status_code, payment_note(response)["state"]) == (402, "refused")
+
+
+def test_nonce_spent_shortly_before_claim_buys_nothing(
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, facilitator: StubFacilitator, buyer: Buyer
+) -> None:
+    """The server has read the newest block for another payment, just before the transfer."""
+    client = api(stubbed)
+    pay(client, sign_payment(client, buyer))
+    payload = sign_payload(client, buyer)
+    settle_elsewhere(devchain, payload)
+    facilitator.next.append(refuse_with(NONCE_USED))
+    time.sleep(chain_client.BLOCK_REFRESH)
+
+    response = pay(client, encode_header(payload))
+
+    assert response.status_code == 402, response.text
+    assert payment_note(response)["charged"] is False
+
+
+def test_unanswered_read_of_newest_block_is_not_repeated_at_once(
+    api: ApiFactory, stubbed: Settings, devchain: DevChain, upstreams: FakeUpstreams, buyer: Buyer
+) -> None:
+    reads: list[str] = []
+
+    def refuse_read(request: dict[str, Any]) -> tuple[int, Any] | None:
+        if request["method"] != "eth_blockNumber":
+            return None
+        reads.append(request["method"])
+        return 503, {}
+
+    node = start_proxy(upstreams, "node", devchain.rpc_url, refuse_read) + "/"
+    client = api(stubbed.model_copy(update={"providers": {"rpc_84532": ProviderSettings(url=node)}}))
+
+    responses = [pay(client, sign_payment(client, buyer)) for _ in range(3)]
+
+    assert [response.status_code for response in responses] == [200] * 3
+    assert len(reads) == 1
 
 
 @pytest.mark.extended

@@ -28,10 +28,12 @@ TIMEOUT = 5.0
 """Total time limit for the nodes in seconds while a buyer waits."""
 BACKGROUND_TIMEOUT = 60.0
 """Total time limit in seconds for background work: an old payment may take many calls."""
-BLOCK_REFRESH = 5.0
-"""Seconds between two reads of the newest block number while payments arrive."""
+BLOCK_REFRESH = 0.25
+"""Seconds for which a block number counts as the newest: how long before its claim a transfer may be."""
 BLOCK_WAIT = 1.0
-"""Maximum seconds that a payment waits for the newest block number after a pause."""
+"""Maximum seconds that a payment waits for the newest block number."""
+BLOCK_RETRY = 5.0
+"""Seconds to the next read after one that a node did not answer, so that few payments wait for it."""
 MAX_BLOCK = 2**53
 """Block numbers from this value on are rejected as invalid."""
 BLOCK_MAX_AGE = 600.0
@@ -69,7 +71,7 @@ class ChainClient:
         self._no_code = TTLCache[str, bool](CODE_CACHE_SIZE, NO_CODE_TTL)
         self._block: int | None = None
         self._block_at = self._refreshed_at = -BLOCK_MAX_AGE
-        """Monotonic times of the known block number, and of the last attempt to read it."""
+        """Monotonic times at which the read of the known block number, and the last read, began."""
         self._refresh: asyncio.Task[None] | None = None
 
     async def has_code(self, address: str) -> bool:
@@ -180,24 +182,29 @@ class ChainClient:
         return await self._quorum.query(lambda node: node.read_decimals(token), TIMEOUT)
 
     async def find_newest_block(self) -> int | None:
-        """Return the newest known block number, None if unknown; after a pause it waits at most a second."""
+        """Return the newest known block number, None if unknown; it waits at most a second for the nodes."""
         now = time.monotonic()
-        if now - self._block_at >= BLOCK_REFRESH and now - self._refreshed_at >= BLOCK_REFRESH:
-            self._refreshed_at = now
-            self._refresh = asyncio.create_task(self._read_block())
-        if self._refresh and now - self._block_at >= 2 * BLOCK_REFRESH:
+        if now - self._block_at >= BLOCK_REFRESH:
+            if self._refresh is None or self._is_read_due(self._refresh, now):
+                self._refreshed_at = now
+                self._refresh = asyncio.create_task(self._read_block(now))
             await asyncio.wait([self._refresh], timeout=max(0.0, BLOCK_WAIT - (now - self._refreshed_at)))
         return self._block if time.monotonic() - self._block_at < BLOCK_MAX_AGE else None
 
-    async def _read_block(self) -> None:
+    def _is_read_due(self, last: asyncio.Task[None], now: float) -> bool:
+        is_answered = last.done() and self._block_at == self._refreshed_at
+        return is_answered or now - self._refreshed_at >= BLOCK_RETRY
+
+    async def _read_block(self, started_at: float) -> None:
         """Read the newest block number: the highest that a quorum of nodes has reached."""
         calls = [_read_number(PaymentNode.read_newest_block_number, node) for node in self._quorum.nodes]
         numbers: list[int | None] = []
         for answer in asyncio.as_completed(calls):
             numbers.append(await answer)
             # a node that hangs blocks nothing: a quorum of the others is enough
-            if (number := self._highest_reached(numbers)) is not None:
-                self._block, self._block_at = number, time.monotonic()
+            number = self._highest_reached(numbers)
+            if number is not None and started_at >= self._block_at:  # a later read may have ended before
+                self._block, self._block_at = number, started_at
 
     def _highest_reached(self, numbers: Iterable[int | None]) -> int | None:
         """Return the highest block that a quorum of nodes has reached, by the numbers that they gave."""
