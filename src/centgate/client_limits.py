@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 
 MAX_KEYS = 100_000
 """Maximum number of buckets of each kind: about 20 MB."""
-WRONG_REQUESTS = 10
-"""Requests per minute from one address that may present a payment made for a different request."""
+WRONG_REQUESTS, WRONG_REQUESTS_BURST = 10, 60
+"""Requests per minute, and at once, from one address that may present a payment made for a different request.
+
+A buyer may try each route once, or send many requests together, and is told each time what is wrong.
+"""
 RERUNS_PER_MINUTE, RERUNS_BURST = 0.2, 10
 """Runs of a service for one settled payment that was not answered: otherwise a cent would buy any number of
 calls to providers, some of which bill the operator also for pages that cannot be read.
@@ -144,7 +147,7 @@ class ClientLimits:
         wrong = WRONG_REQUESTS if per_minute else 0
         self.addresses = TokenBuckets[str](per_minute, settings.free_burst, clock=clock)
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
-        self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, wrong, clock=clock)
+        self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, WRONG_REQUESTS_BURST, clock=clock)
         """By address and payment, so that another client cannot block the buyer of a paid request."""
         self.reruns = TokenBuckets[PaymentKey](RERUNS_PER_MINUTE, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
@@ -288,8 +291,8 @@ class Admission:
         """Return the error for a payment that was presented with too many requests it was not made for.
 
         Signatures of settled payments are public on the chain, and a client that guesses the matching request
-        receives its answer. So the matching request is refused as well until the minute is over; otherwise
-        the answer would confirm the guess. The buyer, at another address, has a separate bucket.
+        receives its answer. So the matching request is refused as well until there is a token; otherwise the
+        answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
         wait = self._limits.wrong_requests.seconds_until(pair)
         itself = replace(payment, identifier=None)  # else finds other payments of this key

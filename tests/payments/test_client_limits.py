@@ -28,6 +28,7 @@ from buyer import (
 from facilitators import StubFacilitator, refuse_with, reply_with
 from fake_upstreams import FakeUpstreams, RecordedRequest
 
+from centgate import client_limits
 from centgate.catalog import all_services
 from centgate.settings import Settings
 
@@ -40,8 +41,10 @@ Start = Callable[..., httpx.Client]
 
 
 @pytest.fixture
-def start_limited(api: ApiFactory, settings: Settings) -> Start:
+def start_limited(api: ApiFactory, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Return a function that serves the API with three tokens a minute: none comes back during a test."""
+    # a test sends these before a token comes back
+    monkeypatch.setattr(client_limits, "WRONG_REQUESTS_BURST", 10)
 
     def start(**changes: Any) -> httpx.Client:
         given = {"free_per_minute": 3, "free_burst": BURST, "trusted_proxies": ("127.0.0.1",), **changes}
@@ -300,6 +303,23 @@ def test_runs_of_settled_payment_are_limited(
 def send_wrong_requests(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:
     bodies = [{"url": f"https://guess-{number}.example/"} for number in range(count)]
     return [partial(pay, client, payment, body=body) for body in bodies]
+
+
+def test_payment_is_refused_on_all_other_routes(api: ApiFactory, settings: Settings, buyer: Buyer) -> None:
+    """A buyer that tries every route, and many requests together, is told each time what is wrong."""
+    defaults = Settings()
+    limits = {"free_per_minute": defaults.free_per_minute, "free_burst": defaults.free_burst}
+    client = api(settings.model_copy(update=limits))
+    payment = sign_payment(client, buyer)
+    first = pay(client, payment)
+    others = [service for service in all_services() if service.path != PHISHING]
+
+    alone = [pay(client, payment, service.path, service.input_example) for service in others]
+    sent = send_wrong_requests(client, payment, 40)
+    together = send_at_once(lambda number: sent[number](), 40)
+
+    assert {response.status_code for response in (*alone, *together)} == {402}
+    assert pay(client, payment).content == first.content
 
 
 def test_wrong_requests_for_payment_are_limited(start_limited: Start, buyer: Buyer) -> None:

@@ -33,7 +33,7 @@ from typer.main import get_command
 from centgate.catalog import all_providers, all_services
 from centgate.cli.main import app
 from centgate.client.settings import BuyerSettings
-from centgate.client_limits import WRONG_REQUESTS
+from centgate.client_limits import WRONG_REQUESTS, WRONG_REQUESTS_BURST
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.envelope import ERROR_SPECS
 from centgate.environment import PREFIX
@@ -281,6 +281,7 @@ def test_errors_page_has_limits_of_requests(sepolia_site: SiteFixture) -> None:
 
     assert f"may send each server process {settings.free_per_minute:,} requests a minute" in text
     assert f"present one payment with {WRONG_REQUESTS} requests a minute" in text
+    assert f"({WRONG_REQUESTS_BURST} at once)" in text
     assert f"may have {settings.refused_per_minute} payments refused a minute" in text
 
 

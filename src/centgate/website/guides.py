@@ -16,7 +16,7 @@ from urllib.parse import quote as quote_url
 from centgate.api.error_examples import build_error_examples
 from centgate.client.caps import DEFAULT_CAPS
 from centgate.client.catalog import ServiceDetail
-from centgate.client_limits import WRONG_REQUESTS
+from centgate.client_limits import WRONG_REQUESTS, WRONG_REQUESTS_BURST
 from centgate.envelope import CONNECTION_ERRORS, ERROR_SPECS
 from centgate.prices import format_price
 from centgate.request_body import MAX_BODY_BYTES
@@ -223,6 +223,7 @@ def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
             "requests": f"{defaults['free_per_minute']:,}",
             "refused": defaults["refused_per_minute"],
             "wrong": WRONG_REQUESTS,
+            "wrong_burst": WRONG_REQUESTS_BURST,
         },
     }
 
