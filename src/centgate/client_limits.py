@@ -46,9 +46,10 @@ WRONG_REQUESTS, WRONG_REQUESTS_BURST = 10, 60
 
 A buyer may try each route once, or send many requests together, and is told each time what is wrong.
 """
-RERUNS_PER_MINUTE, RERUNS_BURST = 0.2, 10
+RERUNS_PER_MINUTE, RERUNS_BURST = 0.2, 60
 """Runs of a service for one settled payment that was not answered: otherwise a cent would buy any number of
-calls to providers, some of which bill the operator also for pages that cannot be read.
+calls to providers, some of which bill the operator also for pages that cannot be read. A buyer that has sent
+many equal requests together, each of which failed at once, still gets the answer as soon as it can be given.
 """
 REFUSED_COST = 10
 """Tokens for a request whose payment the facilitator refused, or whose signature made nodes look for a

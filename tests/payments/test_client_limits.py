@@ -45,6 +45,7 @@ def start_limited(api: ApiFactory, settings: Settings, monkeypatch: pytest.Monke
     """Return a function that serves the API with three tokens a minute: none comes back during a test."""
     # a test sends these before a token comes back
     monkeypatch.setattr(client_limits, "WRONG_REQUESTS_BURST", 10)
+    monkeypatch.setattr(client_limits, "RERUNS_BURST", 10)
 
     def start(**changes: Any) -> httpx.Client:
         given = {"free_per_minute": 3, "free_burst": BURST, "trusted_proxies": ("127.0.0.1",), **changes}
@@ -298,6 +299,21 @@ def test_runs_of_settled_payment_are_limited(
     note = payment_note(responses[-1])
     assert (note["state"], note["charged"], note["retry"]) == ("settled", True, "same_payment")
     assert int(responses[-1].headers["Retry-After"]) <= 300
+
+
+def test_buyer_can_retry_often_while_source_fails(
+    api: ApiFactory, settings: Settings, upstreams: FakeUpstreams, buyer: Buyer
+) -> None:
+    path = f"/token-pairs/v1/base/{TOKEN['tokenAddress']}"
+    upstreams.set_response("dexscreener", path, {}, status=500)
+    providers = upstreams.provider_settings("dexscreener")
+    changes = {"providers": providers, "pinned": ("pool-snapshot=dexscreener",)}
+    client = api(settings.model_copy(update=changes))
+    payment = sign_payment(client, buyer, POOL, TOKEN)
+
+    responses = [pay(client, payment, POOL, TOKEN) for _ in range(50)]
+
+    assert {response.status_code for response in responses} == {502}
 
 
 def send_wrong_requests(client: httpx.Client, payment: str, count: int) -> list[Callable[[], httpx.Response]]:
