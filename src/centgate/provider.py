@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import wraps
@@ -241,6 +241,10 @@ class Provider:
         """True if it has data for a chain; None stands for requests that concern no chain."""
         return chain_id is None or chain_id in CHAIN_BY_ID
 
+    def is_available(self, chain_id: int | None) -> bool:
+        """True if it is configured and has data for a chain."""
+        return self.is_configured and self.supports_chain(chain_id)
+
     def unsupported_options(self, options: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the options of a request, by their JSON names, that it does not support.
 
@@ -299,6 +303,19 @@ class Provider:
     def record_status(self, status: Status, **more: Any) -> None:
         """Record the status of a call to this provider."""
         self.trace.record(self.info.name, status, **more)
+
+    @asynccontextmanager
+    async def limit_time(self, deadline: float) -> AsyncGenerator[None]:
+        """Cancel the block at a time of the event loop, record a timeout, and raise TimeoutError.
+
+        A call that is cancelled records nothing itself.
+        """
+        try:
+            async with asyncio.timeout_at(deadline):
+                yield
+        except TimeoutError:
+            self.record_status("timeout")
+            raise
 
     def record_failure(
         self, failure: ProviderFailure, status: Status, method_name: str, cause: str = ""

@@ -146,9 +146,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         asked = request.canonical
         able = (providers[source.info.name] for source in self.leads)
         lacks = [
-            lead.unsupported_options(asked)
-            for lead in able
-            if lead.is_configured and lead.supports_chain(request.target_chain_id)
+            lead.unsupported_options(asked) for lead in able if lead.is_available(request.target_chain_id)
         ]
         if lacks and all(lacks):
             options = sorted({name for lack in lacks for name in lack})
@@ -159,7 +157,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
         leads = [source.info for source in self.leads]
         able = (providers[info.name] for info in leads)
-        if not any(lead.is_configured and lead.supports_chain(request.target_chain_id) for lead in able):
+        if not any(lead.is_available(request.target_chain_id) for lead in able):
             names = " or ".join(info.name for info in leads)
             where = f" on chain {request.target_chain_id}" if request.target_chain_id else ""
             raise ProviderUnconfigured(
@@ -224,8 +222,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         able = [
             (source, provider)
             for source in self.leads
-            if (provider := providers[source.info.name]).is_configured
-            and provider.supports_chain(request.target_chain_id)
+            if (provider := providers[source.info.name]).is_available(request.target_chain_id)
             and not provider.unsupported_options(request.canonical)
         ]
         sources = [provider for source, provider in able if source.declared_role.replaces_failed]

@@ -33,12 +33,11 @@ async def read_account(
     `max_wait` seconds is unknown, and warned of.
     """
     reason = "no node is configured for the chain"
-    if rpc.is_configured and rpc.supports_chain(chain_id):
+    if rpc.is_available(chain_id):
         try:
             deadline = asyncio.get_running_loop().time() + max_wait
             return await _read_account(rpc, chain_id, address, deadline)
         except TimeoutError:
-            rpc.record_status("timeout")  # its calls were cancelled, which records nothing
             reason = f"the node did not answer within {max_wait:g} s"
     rpc.trace.add_warning(
         f"kind, delegation, transactions, name and sanctions of the account are unknown: {reason}"
@@ -82,7 +81,7 @@ async def _read_account(
 ) -> tuple[Account, Sequence[bytes | None]]:
     feed_calls = {f"feed {number}": call for number, call in enumerate(native_price_calls(chain_id))}
     calls = {**_list_account_calls(chain_id, address), **feed_calls}
-    async with asyncio.timeout_at(deadline):
+    async with rpc.limit_time(deadline):
         state, answers = await _read_state(rpc, chain_id, address, calls)
     name = PrimaryName()
     if answers is not None:

@@ -82,14 +82,13 @@ async def read_chain_evidence(
     clone runs, as soon as it is known. A node that fails or is slow leaves the rest unknown: nothing is
     raised.
     """
-    if not rpc.is_configured or not rpc.supports_chain(chain_id):
+    if not rpc.is_available(chain_id):
         return ChainEvidence(missing_reason="chain_not_covered")
     reading = _ChainReading(rpc, bytecode, chain_id, token, list_pools, on_implementation)
     try:
-        async with asyncio.timeout(max_wait):
+        async with rpc.limit_time(asyncio.get_running_loop().time() + max_wait):
             await reading.read()
     except TimeoutError:
-        rpc.record_status("timeout")  # its calls were cancelled, which records nothing
         rpc.trace.add_warning(f"the chain was not read to the end within {max_wait:g} s")
         return replace(reading.evidence, missing_reason="source_unavailable")
     return reading.evidence

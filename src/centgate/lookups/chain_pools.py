@@ -9,6 +9,7 @@ hooks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from msgspec import Struct
@@ -190,13 +191,13 @@ class ChainIndex:
         self._rpc = rpc
         self._states: dict[str, PoolState] = {}
 
-    def record_timeout(self) -> None:
-        """Record that the node was too slow: a call that is cancelled records nothing."""
-        self._rpc.record_status("timeout")
+    def limit_time(self, deadline: float) -> AbstractAsyncContextManager[None]:
+        """Cancel the block at a time of the event loop, as `Provider.limit_time` does."""
+        return self._rpc.limit_time(deadline)
 
-    def can_read(self, chain_id: int) -> bool:
+    def is_available(self, chain_id: int) -> bool:
         """True if a node of the chain is configured."""
-        return self._rpc.is_configured and self._rpc.supports_chain(chain_id)
+        return self._rpc.is_available(chain_id)
 
     async def pairs(self, chain_id: int, token: str) -> list[Pair]:
         """Return the token's pools as pairs. Raises NoData and ProviderFailure."""

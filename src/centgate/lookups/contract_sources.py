@@ -96,9 +96,7 @@ class SourceRegistries:
         self._chain_id, self._deadline = chain_id, deadline
         self._etherscan, self._sourcify, self._blockscout = etherscan, sourcify, blockscout
         self._available: list[Etherscan | Sourcify | Blockscout] = [
-            each
-            for each in (etherscan, sourcify, blockscout)
-            if each.is_configured and each.supports_chain(chain_id)
+            each for each in (etherscan, sourcify, blockscout) if each.is_available(chain_id)
         ]
         self._failed: dict[str, ProviderFailure | NoData] = {}
         self._unasked: set[str] = set()
@@ -215,7 +213,7 @@ class SourceRegistries:
         created = sources.creation
         if not created or created.at or created.block is None:
             return sources
-        if not rpc.is_configured or not rpc.supports_chain(self._chain_id):
+        if not rpc.is_available(self._chain_id):
             return sources
         blocks = await attempt(rpc.block_headers, self._chain_id, [created.block])
         return _with_time(

@@ -35,7 +35,7 @@ async def confirm_pair(
     """Return what the chain shows of a pair. The answer stands without it: failures are warnings."""
     pair = selected.pair
     is_from_chain = pair.source == "rpc"
-    if not (is_from_chain or chain.can_read(chain_id)):
+    if not (is_from_chain or chain.is_available(chain_id)):
         trace.add_warning(_describe_unknown(pair, "no node is configured for the chain"))
         return PairConfirmation()
     if not is_from_chain and len(pair.address) > ADDRESS_LENGTH:
@@ -43,14 +43,13 @@ async def confirm_pair(
         return PairConfirmation()
     reason = "the node failed"
     try:
-        async with asyncio.timeout(MAX_CHAIN_SECONDS):
+        async with chain.limit_time(asyncio.get_running_loop().time() + MAX_CHAIN_SECONDS):
             known = pair if is_from_chain else await chain.pair(chain_id, pair.address)
             impacts = await _quote_impacts(chain, chain_id, selected, known, trace)
             return PairConfirmation(known, impacts, chain.is_fee_unread(known))
     except NoData as no_data:
         reason = no_data.message
     except TimeoutError:
-        chain.record_timeout()
         reason = "the node did not answer in time"
     except ProviderFailure:
         pass  # recorded by the provider

@@ -152,10 +152,9 @@ class _BasenameReading(Struct, frozen=True):
         registry = BASENAME_REGISTRIES[self._chain]
         calls = _list_record_calls(registry, hash_name(name), lookup)
         try:
-            async with asyncio.timeout_at(self.deadline):
+            async with self.rpc.limit_time(self.deadline):
                 returned = await attempt(self.rpc.call_contracts, self.chain_id, [*calls.values()])
         except TimeoutError:
-            self.rpc.record_status("timeout")  # its calls were cancelled, which records nothing
             raise _UnknownBasename("the node did not answer in time") from None
         if not isinstance(returned, list):
             raise _UnknownBasename("the node did not tell")

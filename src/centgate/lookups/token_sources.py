@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -174,14 +175,12 @@ async def find_wallets_called_locked(
         if row.contract is not False
         and is_lock_refuted(replace(row, contract=False), lockers.get(row.address))
     ]
-    if not in_doubt or not rpc.is_configured or not rpc.supports_chain(chain_id):
+    if not in_doubt or not rpc.is_available(chain_id):
         return frozenset()
     codes: Sequence[bytes] | None = None
-    try:
-        async with asyncio.timeout_at(deadline):
+    with suppress(TimeoutError):
+        async with rpc.limit_time(deadline):
             codes = found_or_none(await attempt(rpc.contract_codes, chain_id, in_doubt))
-    except TimeoutError:
-        rpc.record_status("timeout")  # its call was cancelled, which records nothing
     if codes is None:
         rpc.trace.add_warning(
             "not checked: whether holders of liquidity that GoPlus Security calls locked are wallets, as the "

@@ -205,7 +205,7 @@ class WalletSources:
         """Return the first answer and its source's name; warn if an earlier source failed."""
         failures: list[NoData | ProviderFailure] = []
         for provider, ask in queries:
-            if not (provider.is_configured and provider.supports_chain(self._chain_id)):
+            if not provider.is_available(self._chain_id):
                 continue
             answer = await attempt(ask)
             if isinstance(answer, NoData | ProviderFailure):

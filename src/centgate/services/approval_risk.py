@@ -196,7 +196,7 @@ async def _read_history(
     the wallet's whole history.
     """
     chain_id, wallet = request.chain_id, request.wallet_address
-    is_index_available = goplus.is_configured and goplus.supports_chain(chain_id)
+    is_index_available = goplus.is_available(chain_id)
     async with open_task_group() as group:
         grants_task = group.create_task(attempt(scan_grants, reader, wallet))
         scan_task = (
@@ -232,10 +232,9 @@ async def _read_live_state(
     chain_id = request.chain_id
     evidence = order_valued_first(ApprovalEvidence(entry, chain_id, now) for entry in history.entries)
     entries = [each.entry for each in evidence]
-    can_read = rpc.is_configured and rpc.supports_chain(chain_id)
     live = (
         await read_onchain_state(rpc, chain_id, request.wallet_address, entries, history.scan)
-        if can_read
+        if rpc.is_available(chain_id)
         else OnchainState()
     )
     if entries and not live.tokens:
