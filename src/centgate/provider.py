@@ -360,31 +360,35 @@ class FetchingProvider(Provider):
 
     announces_requests = True
 
+    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
+        super().__init__(settings, resources)
+        self._respects_robots = settings.fetch_robots
+
+    @property
+    def _server_resources(self) -> Resources:
+        assert self.resources, "no provider is called during startup validation"
+        return self.resources
+
     def list_fetches(self, options: Mapping[str, Any]) -> list[str]:
         """Return the addresses that a request with these options fetches, each as often as at once."""
         raise NotImplementedError
 
     def estimate_wait(self, options: Mapping[str, Any]) -> float:
         """Return the seconds that a page of this buyer would wait for its site, or to be parsed."""
-        if self.resources is None:
-            return 0.0
-        site_wait = self.resources.fetcher.estimate_wait(self.list_fetches(options), self._key(options))
-        return max(site_wait, self.resources.page_parsers.estimate_wait())
+        resources = self._server_resources
+        site_wait = resources.fetcher.estimate_wait(self.list_fetches(options), self._key(options))
+        return max(site_wait, resources.page_parsers.estimate_wait())
 
     def announce_request(self, options: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Count the fetches of a request in the queues of their sites."""
-        if self.resources is None:
-            return nullcontext()
-        return self.resources.fetcher.announce(self.list_fetches(options), self._key(options))
+        return self._server_resources.fetcher.announce(self.list_fetches(options), self._key(options))
 
     @contextmanager
     def reserve_place(self, options: Mapping[str, Any]) -> Generator[None]:
         """Count a request in the queues of its sites, and in that of a parser before its page is fetched."""
-        if self.resources is None:
-            yield
-            return
-        fetches = self.resources.fetcher.reserve(self.list_fetches(options), self._key(options))
-        with fetches, self.resources.page_parsers.reserve_place():
+        resources = self._server_resources
+        fetches = resources.fetcher.reserve(self.list_fetches(options), self._key(options))
+        with fetches, resources.page_parsers.reserve_place():
             yield
 
     def _key(self, options: Mapping[str, Any]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from cachetools import LRUCache
 
 from centgate.crypto.contract.code_analysis import MAX_CODE_BYTES, CodeAnalysis, analyze_code
-from centgate.errors import ProviderUnconfigured
 from centgate.provider import Provider, ProviderInfo, instrumented
 from centgate.sandbox import TaskFailed
 from centgate.settings import Settings
@@ -34,7 +33,6 @@ class BytecodeAnalyzer(Provider):
 
     def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
         super().__init__(settings, resources)
-        self._sandbox = resources.page_parsers if resources else None
         self._analyses = LRUCache[bytes, CodeAnalysis](MAX_CACHED_ANALYSES)
 
     def supports_chain(self, chain_id: int | None) -> bool:
@@ -46,15 +44,14 @@ class BytecodeAnalyzer(Provider):
 
         Raises ProviderError for code that is too long, or that takes too much time or memory.
         """
-        if self._sandbox is None:
-            raise ProviderUnconfigured(self.info.name, "no sandbox process is available")
+        assert self.resources, "no provider is called during startup validation"
         if len(code) > MAX_CODE_BYTES:
             raise self.invalid_response(f"does not read code of {len(code)} bytes")
         key = keccak(code)
         if (known := self._analyses.get(key)) is not None:
             return known
         try:
-            analysis = await self._sandbox.run_task(ANALYSIS_SECONDS, analyze_code, code)
+            analysis = await self.resources.page_parsers.run_task(ANALYSIS_SECONDS, analyze_code, code)
         except (TaskFailed, ValueError) as error:
             raise self.invalid_response(f"could not read the code: {error}") from error
         self._analyses[key] = analysis

@@ -15,12 +15,10 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from centgate.errors import NoData, PageUnread, ProviderUnconfigured, UnreadReason
+from centgate.errors import NoData, PageUnread, UnreadReason
 from centgate.provider import FetchingProvider, ProviderInfo, instrumented
-from centgate.resources import Resources
 from centgate.sandbox import WORK_KEYS, TaskDied, TaskFailed, TaskTimedOut
 from centgate.sanitize import clean_line
-from centgate.settings import Settings
 from centgate.web.browser.executable import RenderFailed
 from centgate.web.extract.content_type import MEDIA_TYPES, PARSER_ERRORS, Unreadable, Unsupported
 from centgate.web.extract.interstitials import MAX_SHELL_TEXT, is_challenge, parse_refresh
@@ -79,10 +77,6 @@ class PageReader(FetchingProvider):
         terms="Pages are under the rights of their sites, whose robots.txt is respected.",
         timeout=15,
     )
-
-    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
-        super().__init__(settings, resources)
-        self._respects_robots = settings.fetch_robots
 
     @instrumented
     async def read_page(self, url: str, only_main_content: bool) -> WebPage:  # noqa: FBT001 - as every scraper is asked
@@ -223,12 +217,6 @@ class PageReader(FetchingProvider):
         if not is_unchanged and (error := self._status_error(fetched)):
             raise error
         return fetched
-
-    @property
-    def _server_resources(self) -> Resources:
-        if self.resources is None:
-            raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
-        return self.resources
 
     async def _check_robots(self, url: str, result: str = "the page was not fetched") -> None:
         if self._respects_robots and (disallowed := await self._server_resources.robots.disallow_reason(url)):

@@ -10,12 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from centgate.errors import PageUnread, ProviderUnconfigured, UnreadReason
+from centgate.errors import PageUnread, UnreadReason
 from centgate.provider import FetchingProvider, ProviderInfo, instrumented
-from centgate.resources import Resources
 from centgate.sandbox import TaskFailed
 from centgate.sanitize import clean_line
-from centgate.settings import Settings
 from centgate.web.extract.content_type import is_page_list
 from centgate.web.fetch.fetcher import MAX_REDIRECTS, FetchFailed, FetchResult
 from centgate.web.results import Hit
@@ -96,10 +94,6 @@ class SiteMapper(FetchingProvider):
         timeout=15,
     )
 
-    def __init__(self, settings: Settings, resources: Resources | None = None) -> None:
-        super().__init__(settings, resources)
-        self._respects_robots = settings.fetch_robots
-
     def list_fetches(self, options: Mapping[str, Any]) -> list[str]:
         """Return the address of a request twice, as its page and sitemaps are read together."""
         return [options["url"]] * 2
@@ -126,12 +120,6 @@ class SiteMapper(FetchingProvider):
             raise self._no_match_error(ranked, page, sitemaps)
         self._warn_of_cut(ranked)
         return list(ranked.hits)
-
-    @property
-    def _server_resources(self) -> Resources:
-        if self.resources is None:
-            raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
-        return self.resources
 
     async def _fetch_all(self, url: str, words: str, sitemaps: SitemapFetcher) -> _StartPage | FetchFailed:
         """Fetch the page and the sitemaps of its site; those that the page names come before the others."""
