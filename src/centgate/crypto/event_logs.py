@@ -43,6 +43,26 @@ class EventLogs(Struct, frozen=True):
     """True if the source has more logs, newer than these."""
 
 
+class LogRange(Struct, frozen=True, kw_only=True):
+    """Range of blocks whose event logs were read, by an explorer or a node."""
+
+    from_block: int
+    """First block from which all were read, 0 for the whole history; some older ones may be there too."""
+    to_block: int | None
+    """Last block; None if the source does not say how far it reaches."""
+    head: int | None
+    """Newest block of the node; None if it gave none."""
+    unread: int = 0
+    """Number of events that could not be parsed."""
+    lacks_recent: bool = False
+    """True if newer events may be missing, as it is not known how far the source reaches."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the range is the whole chain, and every event was understood."""
+        return self.from_block == 0 and not self.unread and not self.lacks_recent
+
+
 def parse_event_log(entry: Any, chain_id: int) -> EventLog | None:
     """Parse a log object; None if it is not in the expected format.
 

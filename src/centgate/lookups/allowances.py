@@ -74,7 +74,6 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
         to_block=logs.to_block,
         head=logs.head,
         end_time=logs.end_time,
-        revoked=len(latest_events) - len(active),
         collectibles=indexed.nft_count,
         unread=logs.unread + indexed.unknown_count + odd,
         lacks_recent=logs.lacks_recent,

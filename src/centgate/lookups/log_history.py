@@ -6,10 +6,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
-
 from centgate.chains import CHAIN_BY_ID
-from centgate.crypto.event_logs import EventLog, EventLogs
+from centgate.crypto.event_logs import EventLog, EventLogs, LogRange
 from centgate.fallback import attempt
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.jsonrpc.results import BlockHeader
@@ -25,23 +23,13 @@ LOG_REQUESTS = 16
 """Most queries of event logs to a node for one scan."""
 
 
-class LogHistory(Struct, frozen=True):
+class LogHistory(LogRange, frozen=True):
     """Event logs of a range of blocks, oldest first."""
 
     entries: tuple[EventLog, ...]
-    from_block: int
-    """First block from which all were read, 0 for the whole history; some older ones may be here too."""
-    to_block: int | None
-    """Last block; None if the source does not say how far it reaches."""
-    head: int | None
-    """Newest block of the node; None if it gave none."""
     end_time: int
     """Time of the last block, in seconds since 1970."""
-    unread: int
-    """Number of logs that could not be parsed."""
     source: Literal["etherscan", "rpc"]
-    lacks_recent: bool = False
-    """True if newer ones may be missing: an explorer does not say how far it reaches, and no node helped."""
 
 
 class LogReader:
@@ -116,12 +104,12 @@ class LogReader:
         )
         return LogHistory(
             logs.entries,
-            logs.from_block,
-            logs.to_block,
-            latest.number,
             latest.timestamp,
-            logs.unread,
-            source="rpc",
+            "rpc",
+            from_block=logs.from_block,
+            to_block=logs.to_block,
+            head=latest.number,
+            unread=logs.unread,
         )
 
     def _count_blocks(self, latest: BlockHeader, days: float) -> int:
@@ -134,12 +122,12 @@ def _build_explored(logs: EventLogs, head: int | None) -> LogHistory:
     """Return an explorer's logs without recent ones of the node, whose newest block is `head`."""
     return LogHistory(
         logs.entries,
+        int(time.time()),
+        "etherscan",
         from_block=logs.to_block + 1 if logs.is_cut else 0,
         to_block=logs.to_block if logs.is_cut else None,
         head=head,
-        end_time=int(time.time()),
         unread=logs.unread,
-        source="etherscan",
         lacks_recent=True,
     )
 
@@ -149,11 +137,11 @@ def _merge_logs(logs: EventLogs, recent: LogHistory, *, wanted_from: int) -> Log
     merged = {(log.block, log.index): log for log in (*recent.entries, *logs.entries)}
     return LogHistory(
         tuple(merged[position] for position in sorted(merged)),
+        recent.end_time,
+        "etherscan",
         from_block=recent.from_block if logs.is_cut and recent.from_block > logs.to_block else 0,
         to_block=recent.to_block,
         head=recent.head,
-        end_time=recent.end_time,
         unread=logs.unread + recent.unread,
-        source="etherscan",
         lacks_recent=not logs.is_cut and recent.from_block > wanted_from,
     )

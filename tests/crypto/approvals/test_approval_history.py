@@ -30,7 +30,6 @@ LOGS = ApprovalScan(
     to_block=1000,
     head=1000,
     end_time=1_800_000_000,
-    revoked=0,
     collectibles=0,
 )
 GRANTS = GrantScan((), from_block=0, to_block=1000, head=1000)

@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from centgate.crypto.contract.account_kinds import CodeKind
+from centgate.crypto.event_logs import LogRange
 
 ApprovalSource = Literal["goplus", "rpc", "etherscan"]
 ApprovalMechanism = Literal["token", "permit2"]
@@ -104,51 +105,26 @@ class ReportedApprovals(Struct, frozen=True):
     """Number of entries left out because they could not be parsed."""
 
 
-class ApprovalScan(Struct, frozen=True):
-    """Approvals reported by the event logs of a range of blocks."""
+class ApprovalScan(LogRange, frozen=True):
+    """Approvals reported by the event logs of a range of blocks.
+
+    An event whose contract may be a token or an NFT counts as unread.
+    """
 
     approvals: ReportedApprovals
-    from_block: int
-    to_block: int | None
-    """Last block; None if the source does not say how far it reaches."""
-    head: int | None
-    """Newest block of the node; None if it gave none."""
     end_time: int
     """Time of the last block, in seconds since 1970."""
-    revoked: int
-    """Number of approvals whose latest event sets them to 0."""
     collectibles: int
     """Number of NFT events, which share the topic."""
     source: ApprovalSource = "rpc"
-    unread: int = 0
-    """Number of events that could not be parsed, or whose contract may be a token or an NFT."""
-    lacks_recent: bool = False
-    """True if newer events may be missing, as it is not known how far the source reaches."""
     days: float | None = None
     """Days between the first block and the last; None if the time of the first is unknown."""
 
-    @property
-    def is_complete(self) -> bool:
-        """True if the range is the whole chain, and every event was understood."""
-        return self.from_block == 0 and not self.unread and not self.lacks_recent
 
-
-class GrantScan(Struct, frozen=True):
+class GrantScan(LogRange, frozen=True):
     """Grants inside Permit2 reported by the event logs of a range of blocks."""
 
     entries: tuple[ReportedApproval, ...]
-    from_block: int
-    to_block: int | None
-    head: int | None
-    unread: int = 0
-    """Number of events that could not be parsed."""
-    lacks_recent: bool = False
-    """True if newer events may be missing, as it is not known how far the source reaches."""
-
-    @property
-    def is_complete(self) -> bool:
-        """True if the range is the whole chain, and every event was understood."""
-        return self.from_block == 0 and not self.unread and not self.lacks_recent
 
 
 class CurrentToken(Struct, frozen=True):
