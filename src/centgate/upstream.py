@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -61,6 +61,13 @@ class UpstreamResponse:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError:
             raise ProviderError(self.name, f"{self.label} answered with {self._describe_body()}") from None
+
+    def parse_object(self) -> dict[str, Any]:
+        """Parse the body as a JSON object. Raises as `parse_json`, and TypeError for other JSON."""
+        body = self.parse_json()
+        if not isinstance(body, dict):
+            raise TypeError("the response is not a JSON object")
+        return cast(dict[str, Any], body)
 
     def _describe_body(self) -> str:
         start = self.body[:200].lstrip().lower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -162,10 +162,7 @@ class Context7(Provider):
         """Return the body of a response; status 202 means that it is not ready."""
         if reply.status != 200:
             raise self.upstream.error_for_status(reply)
-        body = reply.parse_json()
-        if not isinstance(body, dict):
-            raise TypeError("the response is not a JSON object")
-        return cast(dict[str, Any], body)
+        return reply.parse_object()
 
 
 def _json_or_none(reply: UpstreamResponse) -> Any:

@@ -193,7 +193,7 @@ class DefiLlama(Provider):
             raise self.no_data(
                 f"no {figure} of {clean_line(slug)}: the reply is the one for figures that are not measured"
             )
-        body = cast(dict[str, Any], reply.parse_json())
+        body = reply.parse_object()
         day, week, month = (_parse_flow(body.get(span)) for span in ("total24h", "total7d", "total30d"))
         if day is None and week is None and month is None:
             raise not_measured
@@ -202,7 +202,7 @@ class DefiLlama(Provider):
     async def _fetch_coins(self, names: Sequence[str]) -> dict[str, Any]:
         path = "/prices/current/" + ",".join(names)
         reply = await self.upstream.get(join_url(self._coins_url, path))
-        return dict(cast(Mapping[str, Any], reply.parse_json()["coins"]).items())
+        return dict(cast(Mapping[str, Any], reply.parse_object()["coins"]).items())
 
 
 def _parse_flow(value: Any) -> float | None:

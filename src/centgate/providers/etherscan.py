@@ -154,7 +154,7 @@ class Etherscan(Provider):
         https://docs.etherscan.io/api-reference/endpoint/getapilimit
         """
         params = {"chainid": "1", "module": "getapilimit", "action": "getapilimit", "apikey": self.key or ""}
-        body: dict[str, Any] = (await self.upstream.get(self.url("/v2/api"), params=params)).parse_json()
+        body = (await self.upstream.get(self.url("/v2/api"), params=params)).parse_object()
         if str(body.get("status")) != "1":
             raise self._parse_refusal(1, str(body.get("result") or body.get("message")))
         remaining = body["result"].get("creditsAvailable")
@@ -174,7 +174,7 @@ class Etherscan(Provider):
             raise refusal
         query = {"chainid": str(chain_id), "module": module, "action": action, **params}
         reply = await self.upstream.get(self.url("/v2/api"), params={**query, "apikey": self.key or ""})
-        body: dict[str, Any] = reply.parse_json()
+        body = reply.parse_object()
         status, result, message = body.get("status"), body.get("result"), body.get("message")
         if str(status) == "1":  # regardless of `message`
             return [dict(row) for row in _as_list(result)]

@@ -67,10 +67,10 @@ class HoneypotIs(Provider):
         params = {"address": token, "chainID": str(chain_id)}
         reply = await self.upstream.get(self.url("/v2/IsHoneypot"), params=params, accept=(404,))
         if reply.status == 404:
-            if reply.body[:1] == b"{" and "no pairs" in str(reply.parse_json().get("error")).lower():
+            if reply.body[:1] == b"{" and "no pairs" in str(reply.parse_object().get("error")).lower():
                 raise self.no_data("no pair of this token to simulate a sale on")
             raise self.upstream.error_for_status(reply)
-        body: dict[str, Any] = reply.parse_json()
+        body = reply.parse_object()
         raw = dict(_scalars(body))
         if any(as_count(raw.get(name, chain_id)) != chain_id for name in ("chain.id", "pair.chainId")):
             raise self.invalid_response("returned data of another chain")

@@ -109,10 +109,7 @@ class SearXNG(Provider):
                 if reply.body.lstrip()[:1] != b"<"
                 else self._json_disabled()
             )
-        body = reply.parse_json()
-        if not isinstance(body, dict):
-            raise TypeError("the response is not a JSON object")
-        return cast(dict[str, Any], body)
+        return reply.parse_object()
 
     def _json_disabled(self) -> ProviderRefused:
         """Build the error for a web page with status 403: JSON is disabled on most instances."""

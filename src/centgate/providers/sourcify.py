@@ -54,7 +54,7 @@ class Sourcify(Provider):
         reply = await self.upstream.get(url, params={"fields": FIELDS}, accept=(400, 404))
         if reply.status == 400 and _error_code(reply) == "invalid_parameter":
             reply = await self.upstream.get(url, accept=(400, 404))
-        body = reply.parse_json()
+        body = reply.parse_object()
         if "match" not in body:  # present with either status, whether verified or not
             raise self._parse_error(reply)
         if not _is_about(body, chain_id, address):
@@ -63,7 +63,7 @@ class Sourcify(Provider):
 
     def _parse_error(self, reply: UpstreamResponse) -> ProviderError:
         """Map an error body to an error."""
-        body: dict[str, Any] = reply.parse_json()
+        body = reply.parse_object()
         reason = quote_line(str(body.get("message") or body.get("customCode") or ""), 120)
         return self.invalid_response(
             f"refuses: {reason}" if reason else f"answered with status {reply.status}"
@@ -77,7 +77,7 @@ def _is_about(body: dict[str, Any], chain_id: int, address: str) -> bool:
 
 
 def _error_code(reply: UpstreamResponse) -> Any:
-    return reply.parse_json().get("customCode")
+    return reply.parse_object().get("customCode")
 
 
 def _parse_contract(body: dict[str, Any], chain_id: int, address: str) -> SourceRecord:
