@@ -1,6 +1,7 @@
 """Coercion of values in upstreams' JSON, which may be strings or numbers and are sometimes invalid.
 
-Each function accepts any value and returns None if it is not of the expected kind.
+Each `as_` function accepts any value. If it is not of the expected kind, `as_object` and `as_list` return an
+empty one, the others None.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ def get_path(row: Any, *path: str) -> Any:
 def as_object(value: Any) -> dict[str, Any]:
     """Return an object unchanged; an empty one for anything else."""
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def require_objects(rows: list[Any]) -> list[dict[str, Any]]:
+    """Return rows, those that are no objects as empty ones. Raises TypeError if not one is an object."""
+    if rows and not any(isinstance(row, dict) for row in rows):
+        raise TypeError("rows that are no objects")
+    return [as_object(row) for row in rows]
 
 
 def as_list(value: Any) -> list[Any]:

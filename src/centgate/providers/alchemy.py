@@ -16,6 +16,7 @@ from centgate.coercion import (
     as_hash,
     as_object,
     as_text,
+    require_objects,
 )
 from centgate.crypto.wallet.wallets import (
     Holding,
@@ -83,7 +84,7 @@ class Alchemy(Provider):
                 "alchemy_getTokenBalances",
                 [*params, {"pageKey": page_key}] if page_key else params,
             )
-            rows = _object_rows(page["tokenBalances"])
+            rows = require_objects(page["tokenBalances"])
             parsed = [_parse_holding(row) for row in rows]
             holdings += [holding for holding in parsed if holding and holding.amount]
             if failed := parsed.count(None):
@@ -173,7 +174,7 @@ class Alchemy(Provider):
         """Return the transfers of any block that a query finds, with their times."""
         whole_chain = {"fromBlock": "0x0", "toBlock": "latest", "withMetadata": True}
         result = await self._call(chain_id, "alchemy_getAssetTransfers", [whole_chain | query])
-        return _object_rows(result["transfers"])
+        return require_objects(result["transfers"])
 
     async def _call(self, chain_id: int, method: str, params: list[Any]) -> Any:
         """Send one request and return its result."""
@@ -232,13 +233,6 @@ class Alchemy(Provider):
     def _chain_url(self, chain_id: int) -> str:
         base = (self.settings.url or self.info.url or "").replace("{network}", NETWORKS[chain_id])
         return f"{base.rstrip('/').removesuffix('/v2')}/v2/{quote(self.key or '', safe='')}"
-
-
-def _object_rows(rows: list[Any]) -> list[JsonObject]:
-    """Return the rows, those that are no objects as empty ones; TypeError if not one is an object."""
-    if rows and not any(isinstance(row, dict) for row in rows):
-        raise TypeError("rows that are no objects")
-    return [as_object(row) for row in rows]
 
 
 def _coin_categories(chain_id: int) -> list[str]:

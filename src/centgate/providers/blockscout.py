@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 
 from centgate.chains import parse_chain_time
-from centgate.coercion import as_base_units, as_clean_name, as_price
+from centgate.coercion import as_base_units, as_clean_name, as_price, require_objects
 from centgate.crypto.contract.contracts import (
     ContractCreation,
     MatchLevel,
@@ -33,7 +33,6 @@ from centgate.providers.blockscout_wallet import (
     is_failed,
     is_of_fungible,
     moves_coins,
-    page_rows,
     parse_holding,
     parse_internal_transaction,
     parse_listed_transaction,
@@ -182,7 +181,7 @@ class Blockscout(Provider):
             page = await self._get_json(chain_id, f"/addresses/{wallet}/tokens", type="ERC-20")
         except NoData:
             return []
-        rows = page_rows(page)
+        rows = require_objects(page["items"])
         if page.get("next_page_params"):
             self.trace.add_warning(
                 f"the wallet has more tokens than were read: the {len(rows)} worth most were"
@@ -229,7 +228,7 @@ class Blockscout(Provider):
     async def _first_page(self, chain_id: int, path: str, **params: str) -> list[JsonObject]:
         """Return the first page of a list; empty for an unknown address."""
         try:
-            return page_rows(await self._get_json(chain_id, path, **params))
+            return require_objects((await self._get_json(chain_id, path, **params))["items"])
         except NoData:
             return []
 

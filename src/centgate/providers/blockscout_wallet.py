@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from centgate.chains import from_chain_seconds, parse_chain_time
 from centgate.coercion import (
@@ -24,14 +24,6 @@ from centgate.crypto.wallet.wallets import (
 JsonObject = dict[str, Any]
 
 _SENDING_TYPES = ("call", "create", "create2", "selfdestruct")
-
-
-def page_rows(page: Any) -> list[JsonObject]:
-    """Return the rows of a page, those that are no objects as empty ones; TypeError if not one is one."""
-    rows = cast(list[Any], page["items"])
-    if rows and not any(isinstance(row, dict) for row in rows):
-        raise TypeError("rows that are no objects")
-    return [as_object(row) for row in rows]
 
 
 def is_of_fungible(row: JsonObject) -> bool:
