@@ -163,12 +163,20 @@ class ContractOverview:
         self.is_wallet = self.kind in WALLET_KINDS
         self.verified = self._is_verified()
 
-    def is_available(self, attribute: str) -> bool | None:
-        """Return True if any registry has it; None for a wallet, or if no registry could tell."""
-        values = [getattr(each, attribute) for each in self.sources.records]
-        if any(values):
+    @property
+    def has_source(self) -> bool | None:
+        """True if any registry has the source; None for a wallet, or if no registry could tell."""
+        return self._combine([each.source_available for each in self.sources.records])
+
+    @property
+    def has_abi(self) -> bool | None:
+        """True if any registry has the ABI; None for a wallet, or if no registry could tell."""
+        return self._combine([each.abi_available for each in self.sources.records])
+
+    def _combine(self, found: Sequence[bool | None]) -> bool | None:
+        if any(found):
             return None if self.is_wallet else True
-        return None if self.verified is None or None in values else False
+        return None if self.verified is None or None in found else False
 
     def warnings(self) -> Iterator[str]:
         """Yield the warnings besides those about the proxy: findings, and what is not known."""

@@ -309,8 +309,8 @@ async def contract_explain(
     return ContractExplanation(
         verified=report.verified,
         contract_name=sources.best_record.name if sources.best_record and not report.is_wallet else None,
-        source_available=report.is_available("source_available"),
-        abi_available=report.is_available("abi_available"),
+        source_available=report.has_source,
+        abi_available=report.has_abi,
         proxy=build_proxy(report),
         links=ContractLinks(
             explorer=explorer_page(chain_id, address),
