@@ -20,7 +20,6 @@ class PublishedList(Struct, frozen=True):
     name: ListName
     label: str
     licence: str
-    homepage: str
     url: str
     is_default: bool = False
     """True if `centgate serve` fetches it unless the operator chooses otherwise."""
@@ -33,7 +32,6 @@ PUBLISHED_LISTS: Final[Mapping[str, PublishedList]] = {
             "metamask",
             "eth-phishing-detect",
             "DBAD",
-            "https://github.com/MetaMask/eth-phishing-detect",
             "https://raw.githubusercontent.com/MetaMask/eth-phishing-detect/main/src/config.json",
             is_default=True,
         ),
@@ -41,7 +39,6 @@ PUBLISHED_LISTS: Final[Mapping[str, PublishedList]] = {
             "polkadot",
             "polkadot-js phishing",
             "Apache-2.0",
-            "https://github.com/polkadot-js/phishing",
             "https://polkadot.js.org/phishing/all.json",
             is_default=True,
         ),
@@ -50,7 +47,6 @@ PUBLISHED_LISTS: Final[Mapping[str, PublishedList]] = {
             "phantom",
             "Phantom blocklist",
             "MIT",
-            "https://github.com/phantom/blocklist",
             "https://raw.githubusercontent.com/phantom/blocklist/master/blocklist.yaml",
         ),
         # the GPL is the operator's decision, so it is loaded only by the operator
@@ -58,7 +54,6 @@ PUBLISHED_LISTS: Final[Mapping[str, PublishedList]] = {
             "scamsniffer",
             "ScamSniffer",
             "GPL-3.0",
-            "https://github.com/scamsniffer/scam-database",
             "https://raw.githubusercontent.com/scamsniffer/scam-database/main/blacklist/domains.json",
         ),
     )

@@ -21,7 +21,7 @@ MAX_CACHED_ANALYSES = 500
 
 
 class BytecodeAnalyzer(Provider):
-    """Functions, storage and compiler of a contract, recovered from its bytecode. No network."""
+    """Functions and storage of a contract, recovered from its bytecode. No network."""
 
     info = ProviderInfo(
         "bytecode",

@@ -63,8 +63,6 @@ class CodeAnalysis(Struct, frozen=True):
     """Opcodes of the code, without push data."""
     names_account: bool = False
     """True if the code holds the address of an account, as far as it is not computed."""
-    compiler: str | None = None
-    """Version of the Solidity compiler, such as `0.8.24`, from the metadata after the code; None without."""
 
     @property
     def selectors(self) -> frozenset[bytes]:
@@ -76,9 +74,7 @@ def analyze_code(code: bytes) -> CodeAnalysis:
     """Return the functions and storage of runtime bytecode; ValueError if it is too long."""
     if len(code) > MAX_CODE_BYTES:
         raise ValueError(f"the code has {len(code)} bytes, more than {MAX_CODE_BYTES}")
-    info = evmole.contract_info(
-        code, selectors=True, arguments=True, state_mutability=True, storage=True, metadata=True
-    )
+    info = evmole.contract_info(code, selectors=True, arguments=True, state_mutability=True, storage=True)
     functions = [
         CodeFunction(
             bytes.fromhex(each.selector),
@@ -97,17 +93,4 @@ def analyze_code(code: bytes) -> CodeAnalysis:
         )
         for each in (info.storage or [])[:MAX_FUNCTIONS]
     ]
-    return CodeAnalysis(
-        tuple(functions),
-        tuple(storage),
-        list_opcodes(code),
-        has_account_constant(code),
-        _compiler_version(code),
-    )
-
-
-def _compiler_version(code: bytes) -> str | None:
-    """Return the version in Solidity's metadata: key `solc`, then three bytes (docs.soliditylang.org)."""
-    start = code.rfind(b"\x64solc\x43", max(0, len(code) - 128))
-    version = code[start + 6 : start + 9] if start >= 0 else b""
-    return ".".join(map(str, version)) if len(version) == 3 else None
+    return CodeAnalysis(tuple(functions), tuple(storage), list_opcodes(code), has_account_constant(code))

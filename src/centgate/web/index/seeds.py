@@ -28,7 +28,6 @@ class Seed(Struct, frozen=True):
 
     url: str
     group: str
-    about: str
 
 
 class SeedList(Struct, frozen=True):
@@ -48,9 +47,7 @@ def load_seeds() -> SeedList:
     """Load the list in the package."""
     text = files("centgate.web.index").joinpath("data/seeds.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
-    seeds = (
-        Seed(url, group, about) for group, sites in data["groups"].items() for url, about in sites.items()
-    )
+    seeds = (Seed(url, group) for group, sites in data["groups"].items() for url in sites)
     return SeedList(data["origin"], tuple(seeds))
 
 
