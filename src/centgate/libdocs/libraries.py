@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+LIBRARY_ID = r"(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}"
+"""Pattern of an ID. No segment is of dots only: an ID must not traverse an upstream's path."""
 SnippetOrigin: TypeAlias = Literal["package", "website", "repository"]
 
 

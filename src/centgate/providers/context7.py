@@ -12,7 +12,7 @@ from centgate.coercion import as_amount, as_count, as_list, get_path
 from centgate.coercion import as_clean_name as clean_name
 from centgate.errors import NoData, ProviderError
 from centgate.libdocs import token_count
-from centgate.libdocs.libraries import DocSnippet, DocumentedLibrary
+from centgate.libdocs.libraries import LIBRARY_ID, DocSnippet, DocumentedLibrary
 from centgate.provider import MEGABYTE, Provider, ProviderInfo, instrumented
 from centgate.sanitize import clean_line, strip_invisible
 from centgate.upstream import UpstreamResponse
@@ -31,7 +31,7 @@ MAX_TEXT_LENGTH = 40_000
 """Characters; a longer text fits no token budget and is skipped."""
 MAX_QUERY_LENGTH = 500
 
-_LIBRARY_ID = re.compile(r"(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}")
+_LIBRARY_ID = re.compile(LIBRARY_ID)
 _MAX_LANGUAGE_LENGTH = 40
 _REDIRECTS = (301, 302, 307, 308)
 _MEANINGFUL = (*_REDIRECTS, 400, 404, 422)

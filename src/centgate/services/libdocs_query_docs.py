@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from centgate.fallback import first_of
-from centgate.libdocs.libraries import DocSnippet, SnippetOrigin
+from centgate.libdocs.libraries import LIBRARY_ID, DocSnippet, SnippetOrigin
 from centgate.provider import Fallback, Primary
 from centgate.providers.context7 import Context7
 from centgate.providers.packagedocs import PackageDocs
@@ -19,19 +19,15 @@ from centgate.web.fields import NOT_INSTRUCTIONS, UNTRUSTED, UPSTREAM_MODES
 Topic = Annotated[
     str, Field(max_length=200, description="The topic to read about; if left out, the library in general.")
 ]
-
-
-LIBRARY_ID = TextPattern(
-    # no segment of dots only: an id must not traverse an upstream's path
-    r"^(/\.?[A-Za-z0-9_@-][A-Za-z0-9._@~+-]*){2,3}$",
-    "must be an id from libdocs-resolve-library, of the form /<org>/<project>",
+_LIBRARY_ID_FORM = TextPattern(
+    f"^{LIBRARY_ID}$", "must be an id from libdocs-resolve-library, of the form /<org>/<project>"
 )
 
 
 class LibdocsQueryDocs(StrictRequest):
     """The library to read about, the topic and the token budget."""
 
-    library_id: Annotated[str, LIBRARY_ID] = Field(
+    library_id: Annotated[str, _LIBRARY_ID_FORM] = Field(
         description="An id from libdocs-resolve-library: `/<org>/<project>`, and optionally a version after "
         "`/` or `@`.",
     )
