@@ -25,14 +25,13 @@ from centgate.crypto.approvals.approval_verdict import (
     total_exposure,
 )
 from centgate.crypto.approvals.reported import ApprovalMechanism, ApprovalSource, OnchainState
-from centgate.crypto.contract.account_kinds import AccountKind, classify_code, classify_report
+from centgate.crypto.contract.account_kinds import AccountKind, ReportedKind, classify_code, classify_report
 from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.wallet.wallets import format_base_units
 from centgate.sanitize import quote_line
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
 
-SpenderKind = Literal["contract", "wallet", "unknown"]
 RecommendationMechanism = Literal[ApprovalMechanism, "delegation"]
 
 MAX_APPROVALS = 200
@@ -103,7 +102,7 @@ class Spender(Data):
     project: str | None = Field(
         description="The contract's project, as the source labels it: untrusted text, cut."
     )
-    kind: SpenderKind = Field(
+    kind: ReportedKind = Field(
         description="`contract`: has code of its own; `wallet`: has none, or only an EIP-7702 delegation."
     )
     source_verified: bool | None

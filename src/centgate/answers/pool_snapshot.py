@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow
+from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow, Window
 from centgate.crypto.token.top_pair import list_pair_warnings, pair_depth
 from centgate.lookups.pair_confirmation import PairConfirmation
 from centgate.lookups.pair_selection import SelectedPair
@@ -42,7 +42,7 @@ class PoolToken(Data):
 class TradeWindow(Data):
     """Trading of the priced token in this pair in one period up to now."""
 
-    window: Literal["5m", "1h", "6h", "24h"] = Field(description="Minutes or hours up to now.")
+    window: Window = Field(description="Minutes or hours up to now.")
     price_change_percent: float | None = Field(
         description="Change of the price in US dollars, in percent; null if the priced token is the quote."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from pydantic import Field
 
@@ -11,10 +10,11 @@ from centgate.answers.token_flags import RiskFlag, RiskScore, build_flag, build_
 from centgate.answers.token_liquidity import TokenLiquidity, build_liquidity
 from centgate.answers.token_trades import HoneypotCheck, TokenTaxes, build_honeypot_check, build_taxes
 from centgate.crypto.contract.owners import OwnerKind
+from centgate.crypto.token.evidence.ownership import OwnerState
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.security import TokenSource
 from centgate.crypto.token.token_evidence import TokenEvidence
-from centgate.crypto.token.token_verdict import evaluate_token
+from centgate.crypto.token.token_verdict import RiskLevel, evaluate_token
 from centgate.schema import Data
 
 
@@ -34,7 +34,7 @@ class TokenIdentityData(Data):
 class TokenOwnership(Data):
     """Control over the token: the owner and its powers."""
 
-    state: Literal["none", "renounced", "held", "hidden", "unknown"] = Field(
+    state: OwnerState = Field(
         description="`none`: the contract names no owner, though roles may have an owner's powers; "
         "`renounced`: given to an address that no one controls; `hidden`: control remains although no owner "
         "is visible."
@@ -89,7 +89,7 @@ class TokenRisk(Data):
     """Risk level of a token with its evidence."""
 
     token_address: str = Field(description="Lower case.")
-    risk_level: Literal["critical", "high", "medium", "low", "unknown"] = Field(
+    risk_level: RiskLevel = Field(
         description="The level of the worst flag; `unknown` with too little evidence for a level."
     )
     risk_flags: list[RiskFlag] = Field(description="The worst first.")

@@ -50,6 +50,8 @@ from centgate.sanitize import clean_line
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
 
+Direction = Literal["in", "out", "self"]
+
 MAX_BALANCES = 10
 """Most token balances in a response."""
 MAX_SUSPICIOUS = 50
@@ -163,7 +165,7 @@ class WalletTransfer(Data):
     transaction_hash: str
     block_number: int | None = Field(description="Block of the transfer.")
     at: str | None = Field(description="ISO 8601, UTC.")
-    direction: Literal["in", "out", "self"]
+    direction: Direction
     kind: TransferKind = Field(
         description="What it was part of, by those transfers of the same transaction that the source lists: "
         "`swap` (another asset went the other way, and one of the two is no dust of a stranger), `mint`, "
@@ -407,7 +409,7 @@ def _has_confident_price(token: Token | None, prices: Mapping[str, Price]) -> bo
     return price is not None and price.is_confident
 
 
-def _transfer_direction(movement: Transfer, wallet: str) -> Literal["in", "out", "self"]:
+def _transfer_direction(movement: Transfer, wallet: str) -> Direction:
     if movement.sender != wallet:
         return "in"
     return "self" if movement.recipient == wallet else "out"

@@ -9,14 +9,14 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from centgate.phishing.detector import MatchedList, PhishingDetector, PhishingVerdict, Status
+from centgate.phishing.detector import MatchedList, PhishingDetector, PhishingStatus, PhishingVerdict
 from centgate.phishing.homograph import HomographIndex
 from centgate.phishing.published import ListName
 from centgate.phishing.rules import WELL_KNOWN_NAMES, PhishingRules
 from centgate.phishing.snapshot import SHIPPED_LICENCE, Snapshot, SnapshotHeader
 from centgate.phishing.url import WebAddress
 
-Risk = Literal["high", "medium", "low", "unknown"]
+PhishingRisk = Literal["high", "medium", "low", "unknown"]
 
 
 class ListVerdict(NamedTuple):
@@ -30,11 +30,11 @@ class CollectionVerdict(NamedTuple):
     """The verdict of all lists."""
 
     domain: str
-    status: Status
+    status: PhishingStatus
     matched_list: MatchedList | None
     match: str | None
     homograph_of: str | None
-    risk: Risk
+    risk: PhishingRisk
     by_list: Sequence[ListVerdict]
 
 
@@ -114,7 +114,7 @@ class ListCollection:
         return HomographIndex([*rules, *others, PhishingRules(WELL_KNOWN_NAMES)])
 
 
-def rate_risk(status: Status, homograph_of: str | None) -> Risk:
+def rate_risk(status: PhishingStatus, homograph_of: str | None) -> PhishingRisk:
     """Return the risk of visiting an address; `unknown` is never a sign of safety."""
     if status == "allowed":
         return "low"

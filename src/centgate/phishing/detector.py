@@ -14,7 +14,7 @@ from centgate.phishing.lookalikes import LookalikeIndex, strip_last_label
 from centgate.phishing.rules import CID, PhishingRules
 from centgate.phishing.url import WebAddress
 
-Status = Literal["allowed", "blocked", "lookalike", "unknown"]
+PhishingStatus = Literal["allowed", "blocked", "lookalike", "unknown"]
 MatchedList = Literal["allowlist", "blocklist", "fuzzylist"]
 
 SHORTEST_CID: Final = 46
@@ -28,7 +28,7 @@ class PhishingVerdict(NamedTuple):
     """Result of checking a domain. `unknown` means that it is on no list, not that it is safe."""
 
     domain: str
-    status: Status = "unknown"
+    status: PhishingStatus = "unknown"
     matched_list: MatchedList | None = None
     match: str | None = None
     """The entry, blocked path, content identifier or imitated name that matched."""

@@ -14,8 +14,7 @@ from centgate.providers.sitemapper import SiteMapper
 from centgate.schema import Data, Omittable, RefusedOptions, StrictRequest
 from centgate.service import service
 from centgate.web.fields import NOT_INSTRUCTIONS, SCRAPING_OPTIONS, UPSTREAM_MODES, Link, WebUrl
-from centgate.web.results import Hit
-from centgate.web.sitemap.urls import PageSource
+from centgate.web.results import Hit, PageSource
 
 MAX_LINKS = 100
 
@@ -58,7 +57,7 @@ class SiteLinks(Data):
     category="web-context",
     tags=("web", "sitemap", "links", "site"),
     guardrails=(
-        "One site per request, at most 100 links.",
+        f"One site per request, at most {MAX_LINKS} links.",
         "Pages are listed, not crawled; the list may be incomplete.",
         "Crawling, scraping and larger maps are refused, never downgraded.",
         NOT_INSTRUCTIONS,

@@ -94,7 +94,7 @@ class ScrapedPage(Data):
     tags=("web", "scrape", "markdown", "reader"),
     guardrails=(
         "One page per request, as markdown only.",
-        "Content is cut at 20,000 characters, and the metadata says so; `offset` continues it.",
+        f"Content is cut at {MAX_CHARACTERS:,} characters, and the metadata says so; `offset` continues it.",
         "Enhanced proxies, JSON extraction and browser interaction are refused, never downgraded.",
         NOT_INSTRUCTIONS,
     ),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from centgate.errors import Issue
-from centgate.phishing.collection import ListVerdict
+from centgate.phishing.collection import ListVerdict, PhishingRisk
+from centgate.phishing.detector import MatchedList, PhishingStatus
+from centgate.phishing.published import ListName
 from centgate.phishing.url import InvalidAddress, parse_address
 from centgate.provider import Primary
 from centgate.providers.phishinglist import PhishingList
@@ -71,13 +73,11 @@ class PhishingCheckRequest(Request):
 class PhishingListHit(Data):
     """Verdict of one list on the address."""
 
-    name: Literal["metamask", "polkadot", "phantom", "scamsniffer"] = Field(
+    name: ListName = Field(
         description="The list. `metamask` is the one that leads, which the operator may replace."
     )
     source: str = Field(description="The list as its source names it.")
-    status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
-        description="The verdict of this list alone."
-    )
+    status: PhishingStatus = Field(description="The verdict of this list alone.")
     match: str | None = Field(description="The entry of this list that matches; null without one.")
     date: str | None = Field(
         description="Date of the list (YYYY-MM-DD): its own, or the day on which its content last changed "
@@ -98,11 +98,11 @@ class PhishingCheck(Data):
     """Result of the lookup of an address in the lists."""
 
     domain: str = Field(description="The host that a browser would open, in ASCII and lower case.")
-    status: Literal["allowed", "blocked", "lookalike", "unknown"] = Field(
+    status: PhishingStatus = Field(
         description="`allowed`: known good; `blocked`: known phishing; `lookalike`: spelled almost like a "
         "protected name; `unknown`: on no list, which does not mean safe."
     )
-    matched_list: Literal["allowlist", "blocklist", "fuzzylist"] | None = Field(
+    matched_list: MatchedList | None = Field(
         description="The list that decided; null when no list has the address."
     )
     match: str | None = Field(
@@ -112,7 +112,7 @@ class PhishingCheck(Data):
         description="The protected name that the address imitates with lookalike characters of other "
         "scripts, such as a Cyrillic `a`; null without one. It does not change `status`.",
     )
-    risk: Literal["high", "medium", "low", "unknown"] | None = Field(
+    risk: PhishingRisk | None = Field(
         description="`high`: blocked, or lookalike characters; `medium`: spelled almost like a protected "
         "name; `low`: known good; `unknown`: no list has it, which does not mean safe.",
     )

@@ -14,6 +14,7 @@ from centgate.errors import UnreadReason
 from centgate.web.fetch.validators import Validators
 
 SearchType = Literal["auto", "fast"]
+PageSource = Literal["link", "sitemap", "feed"]
 _PASSING_REASONS: frozenset[UnreadReason] = frozenset({"dns", "unreachable", "timeout", "failed"})
 """Reasons that may be gone a moment later."""
 UNREAD_MESSAGES: Mapping[UnreadReason, str] = {
@@ -43,7 +44,7 @@ class Hit(Struct, frozen=True):
     """Higher is better; comparable within one response."""
     modified: str | None = None
     """Time of the last change, ISO 8601, as precise as the source states it."""
-    found_in: Literal["link", "sitemap", "feed"] | None = None
+    found_in: PageSource | None = None
     """Where a site names the page."""
     site_name: str | None = None
     image: str | None = None

@@ -10,6 +10,8 @@ CodeKind = Literal["contract", "wallet", "delegated_wallet"]
 """Code of its own; no code; only a delegation to other code (EIP-7702), by which its key still signs."""
 AccountKind = Literal[CodeKind, "unknown"]
 """Kind of an account whose code may not be known. What a contract is, such as a Safe, an `Owner` tells."""
+ReportedKind = Literal["contract", "wallet", "unknown"]
+"""Kind of an account by what a source says of it, which knows no delegation."""
 
 WALLET_KINDS: tuple[AccountKind, ...] = ("wallet", "delegated_wallet")
 """Accounts that are controlled by one key."""
@@ -22,7 +24,7 @@ def classify_code(code: bytes) -> CodeKind:
     return "delegated_wallet" if delegation_target(code) else "contract"
 
 
-def classify_report(*, is_contract: bool | None) -> Literal["contract", "wallet", "unknown"]:
+def classify_report(*, is_contract: bool | None) -> ReportedKind:
     """Return the kind of account by what a source says of it; None if it says nothing."""
     return "unknown" if is_contract is None else "contract" if is_contract else "wallet"
 

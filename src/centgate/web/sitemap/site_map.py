@@ -14,11 +14,11 @@ import msgspec
 from msgspec import Struct
 
 from centgate.sanitize import clean_line
-from centgate.web.results import Hit
+from centgate.web.results import Hit, PageSource
 from centgate.web.sitemap.links import extract_links
 from centgate.web.sitemap.ranking import page_words, score_relevance, spread_over_folders
 from centgate.web.sitemap.sitemaps import MAX_BYTES, ChildSitemap, parse_sitemap
-from centgate.web.sitemap.urls import PageEntry, PageSource, PageUrl, parse_page_url
+from centgate.web.sitemap.urls import PageEntry, PageUrl, parse_page_url
 
 MAX_PAGES = 50_000
 """Maximum number of a site's pages that are compared, over all its parts."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 import ada_url
 from msgspec import Struct
 
 from centgate.web.fetch.url import MAX_URL_LENGTH, normalize_escapes
-
-PageSource = Literal["link", "sitemap", "feed"]
+from centgate.web.results import PageSource
 
 _HTTP_URL = re.compile(r"https?://([^/?#@]+)(/[^?#]*)(?:\?([^#]*))?(?:#.*)?")
 _TRACKING_KEY = re.compile(
