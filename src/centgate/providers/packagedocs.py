@@ -256,8 +256,7 @@ class PackageDocs(Provider):
         if not may_be_missed(candidates, [each for each, _ in found], failures):
             for registry, failure in failures.items():
                 if any(each.registry == registry for each in candidates):
-                    self.trace.add_warning(f"{failure.message}: what is published there is not considered")
-                    self.trace.is_provisional = True
+                    self._warn_of_gap(failure)
             return 1.0
         self.trace.is_provisional = True
         for registry, failure in failures.items():
@@ -266,6 +265,11 @@ class PackageDocs(Provider):
                 "would not be found, so all scores are halved"
             )
         return UNCERTAIN
+
+    def _warn_of_gap(self, failure: ProviderFailure) -> None:
+        """Warn that a registry failed, and say nothing of what it may have."""
+        self.trace.add_warning(f"{failure.message}: what is published there is not considered")
+        self.trace.is_provisional = True
 
     def _warn_of_namesakes(
         self, name: str, found: Sequence[tuple[PackageCandidate, Package]], *, has_crates: bool
@@ -306,8 +310,7 @@ class PackageDocs(Provider):
             return module
         if not has_others:
             raise module.copy_for_caller()
-        self.trace.add_warning(f"{module.message}: what is published there is not considered")
-        self.trace.is_provisional = True
+        self._warn_of_gap(module)
         return None
 
     async def _find_similar(self, name: str) -> list[tuple[PackageCandidate, Package]]:
@@ -316,8 +319,7 @@ class PackageDocs(Provider):
         if failures and not found:
             raise next(iter(failures.values())).copy_for_caller()
         for failure in failures.values():
-            self.trace.add_warning(f"{failure.message}: what is published there is not considered")
-            self.trace.is_provisional = True
+            self._warn_of_gap(failure)
         if found:
             self.trace.add_warning(f"no library is called {clean_line(name)!r}; these have similar names")
         return found

@@ -171,7 +171,7 @@ class RegistryClient:
             async with asyncio.timeout(seconds):
                 return await attempt(self.fetch_latest, candidate)
         except TimeoutError:
-            label = self._registries[candidate.registry].label
+            label = self._registries[candidate.registry].upstream.label
             return ProviderTimeout(PROVIDER_NAME, f"{label} did not answer within {seconds} s")
 
     async def _request_latest(self, candidate: PackageCandidate) -> Package | None:
@@ -180,7 +180,7 @@ class RegistryClient:
         try:
             return await registry.fetch_latest(candidate.name)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            message = f"{registry.label} returned a response in an unknown format"
+            message = f"{registry.upstream.label} returned a response in an unknown format"
             raise ProviderError(PROVIDER_NAME, message) from error
 
     async def complete_history(self, package: Package) -> Package:

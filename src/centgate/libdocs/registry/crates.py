@@ -6,11 +6,10 @@ Written from the documentation of its bodies; not tried live.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 from centgate.coercion import as_count, as_list, as_text, get_path, parse_iso_time
-from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     MAX_SUMMARY,
@@ -34,9 +33,6 @@ SOURCE_URL = "https://docs.rs/crate"
 
 class CratesRegistry:
     """Client for crates.io."""
-
-    name: ClassVar[RegistryName] = "crates"
-    label: ClassVar[str] = "crates.io"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self.upstream, self._base = upstream, address or BASE_URL

@@ -9,11 +9,10 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 from centgate.coercion import as_text, get_path, parse_iso_time
-from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     find_repository,
@@ -56,9 +55,6 @@ Key: TypeAlias = tuple[int, int, int, tuple[tuple[int, int, str], ...]]
 
 class GoRegistry:
     """Client for a module proxy."""
-
-    name: ClassVar[RegistryName] = "go"
-    label: ClassVar[str] = "the Go module proxy"
 
     def __init__(self, upstream: Upstream, address: str | None = None, sums: str | None = None) -> None:
         self.upstream, self._base, self._sums = upstream, address or BASE_URL, sums or SUMS_URL

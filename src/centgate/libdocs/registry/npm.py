@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import msgspec
@@ -17,7 +17,6 @@ from msgspec import Struct
 from centgate.coercion import as_text, get_path, parse_iso_time
 from centgate.errors import AnswerTooLong
 from centgate.libdocs.registry.npm_ranges import find_newest_in, is_range
-from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, Package
 from centgate.libdocs.registry.parsing import (
     MAX_METADATA_BYTES,
@@ -64,9 +63,6 @@ class _Versions(Struct):
 
 class NpmRegistry:
     """Client for npm."""
-
-    name: ClassVar[RegistryName] = "npm"
-    label: ClassVar[str] = "npm"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self.upstream, self._base = upstream, address or BASE_URL

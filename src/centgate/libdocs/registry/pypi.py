@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
 from centgate.coercion import as_count, as_list, as_text, get_path
-from centgate.libdocs.registry.package_names import RegistryName
 from centgate.libdocs.registry.packages import Archive, ArchiveKind, Package
 from centgate.libdocs.registry.parsing import (
     MAX_ARCHIVE_BYTES,
@@ -54,9 +53,6 @@ class _Project(Struct):
 
 class PypiRegistry:
     """Client for PyPI."""
-
-    name: ClassVar[RegistryName] = "pypi"
-    label: ClassVar[str] = "PyPI"
 
     def __init__(self, upstream: Upstream, address: str | None = None) -> None:
         self.upstream, self._base = upstream, address or BASE_URL
