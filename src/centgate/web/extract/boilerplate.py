@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -100,19 +100,18 @@ _MAX_CERTAIN_SHARE, _MAX_LIKELY_SHARE, _MAX_TAGGED_SHARE = 0.45, 0.3, 0.5
 
 def drop_consent_banners(root: Element) -> None:
     """Remove cookie banners, recognised by their text and not by their class names."""
-    buttons = (each for each in root.iter("button", "a", "input") if _is_consent_button(each))
-    for button in list(islice(buttons, _MAX_BUTTONS)):
-        banner = _find_banner(button)
-        if banner is not None:
-            remove_element(banner)
+    _drop_banners(root, _find_banner)
 
 
 def drop_certain_banners(root: Element) -> None:
     """Remove cookie banners by name or by saying that cookies are used, without the text beside them."""
+    _drop_banners(root, _find_certain_banner)
+
+
+def _drop_banners(root: Element, find_banner: Callable[[Element], Element | None]) -> None:
     buttons = (each for each in root.iter("button", "a", "input") if _is_consent_button(each))
     for button in list(islice(buttons, _MAX_BUTTONS)):
-        banner = _find_certain_banner(button)
-        if banner is not None:
+        if (banner := find_banner(button)) is not None:
             remove_element(banner)
 
 
