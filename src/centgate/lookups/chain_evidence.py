@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from centgate.chains import well_known_chain
+from centgate.chains import ZERO_ADDRESS, well_known_chain
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence.simulations import OwnMissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
@@ -34,7 +34,7 @@ from centgate.lookups.trade_simulation import NodeState, read_node_state, simula
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
 
-BURN_ADDRESSES = ("0x" + "0" * 40, "0x" + "0" * 36 + "dead")
+BURN_ADDRESSES = (ZERO_ADDRESS, "0x" + "0" * 36 + "dead")
 """Addresses to which shares of a pair are sent for good."""
 CLEARING_PERCENT = 50
 """Percent of locked shares from which a token is cleared of a finding."""

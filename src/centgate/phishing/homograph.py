@@ -92,7 +92,9 @@ class HomographIndex:
 
 def skeleton(text: str) -> str:
     """Return the text in plain Latin letters, as far as its letters resemble Latin ones."""
-    without_accents = "".join(
-        mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark)
-    )
-    return without_accents.translate(LATIN_TABLE).replace("rn", "m").replace("vv", "w")
+    return strip_marks(text).translate(LATIN_TABLE).replace("rn", "m").replace("vv", "w")
+
+
+def strip_marks(text: str) -> str:
+    """Remove accents and strokes."""
+    return "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_BASE_UNITS, from_unix_seconds
+from centgate.crypto.contract.account_state import FIRST_SLOT
 from centgate.crypto.event_logs import EventLogs, TopicFilter
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured
@@ -56,7 +57,6 @@ PUBLIC_NODES = {
 """Public nodes without a key, for chains whose `CENTGATE_RPC_<CHAINID>_URL` is not set."""
 
 LATEST = "latest"
-_FIRST_SLOT = "0x" + "0" * 64
 MAX_BLOCK_AGE = timedelta(hours=1)
 """Age from which a node's latest block is named in a warning; the chains make one every few seconds."""
 
@@ -139,7 +139,7 @@ class Rpc(Provider):
     async def account(self, chain_id: int, address: str) -> OnchainAccount:
         """Return the current state of an account, in one batch."""
         methods = ("eth_getCode", [address, LATEST]), ("eth_getTransactionCount", [address, LATEST])
-        requests = [*methods, ("eth_getStorageAt", [address, _FIRST_SLOT, LATEST])]
+        requests = [*methods, ("eth_getStorageAt", [address, FIRST_SLOT, LATEST])]
         code, count, slot = await self._nodes_of(chain_id).fetch_each(requests, parse_padded)
         if len(count) > 8 or len(slot) > 32:
             raise self.invalid_response("returned an impossible account")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from centgate.chains import is_burn_address
+from centgate.chains import ZERO_ADDRESS, is_burn_address
 from centgate.crypto.contract.account_kinds import AccountKind, classify_code
 from centgate.crypto.contract.bytecode import (
     MASTER_COPY_SELECTOR,
@@ -51,7 +51,6 @@ CUT_FACET_CALL = "facetAddress(diamondCut)"
 """facetAddress(bytes4) of the function that upgrades a diamond (EIP-2535)."""
 IMPLEMENTATION_GETTERS = (IMPLEMENTATION_CALL, "childImplementation()", "comptrollerImplementation()")
 """Getters that proxies of other kinds have; some contracts that are no proxy have them too."""
-_ZERO_ADDRESS = "0x" + "0" * 40
 MAX_FACETS = 60
 MAX_CLONE_LEVELS = 2
 """Minimal proxies behind one another that are followed from an implementation to the code that runs."""
@@ -106,7 +105,7 @@ class ChainState(Struct):
 
     def is_burn_address(self, address: str) -> bool:
         """True if no one can act as this address: the zero address or a burn address."""
-        return address == _ZERO_ADDRESS or (is_burn_address(address) and self.codes.get(address) == b"")
+        return address == ZERO_ADDRESS or (is_burn_address(address) and self.codes.get(address) == b"")
 
     def account_kind(self, address: str) -> AccountKind:
         """Return the kind of account at an address."""

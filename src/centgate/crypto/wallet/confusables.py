@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from centgate.phishing.homograph import LATIN_TABLE
+from centgate.phishing.homograph import LATIN_TABLE, strip_marks
 
 DOTS: Final = ".\u00b7\u3002"
 """Full stop, middle dot and ideographic full stop: what Unicode gives for all characters like dots."""
@@ -66,7 +66,7 @@ def confusable_table() -> Mapping[int, str]:
     table: dict[int, str] = {}
     for character, others in listed.items():
         if len(character) == 1 and not character.isascii():
-            forms = (_strip_marks(other.c) for other in others)
+            forms = (strip_marks(other.c) for other in others)
             if form := next((form for form in forms if form.isascii() or form in DOTS), None):
                 table[ord(character)] = form
     return MappingProxyType(table | _ENCLOSED | {ord(sign): letter for sign, letter in _SIGNS.items()})
@@ -82,7 +82,7 @@ def fold_confusables(text: str) -> str:
     table = confusable_table()
     # compatibility forms take some letters away from the Latin ones that they look like, and give others
     folded = unicodedata.normalize("NFKC", text.translate(table)).translate(table)
-    return _strip_marks(folded).translate(_HOOKED)
+    return strip_marks(folded).translate(_HOOKED)
 
 
 def join_spaced_letters(text: str) -> str:
@@ -115,8 +115,3 @@ def _is_imitation(letter: str, scripts: tuple[str, ...] = ()) -> bool:
     if not (name.startswith(scripts) if scripts else name and not name.startswith(_OWN_SCRIPTS)):
         return False
     return confusable_table().get(ord(letter), "").isalnum() or ord(letter) in _HOOKED
-
-
-def _strip_marks(text: str) -> str:
-    """Remove accents and strokes."""
-    return "".join(mark for mark in unicodedata.normalize("NFKD", text) if not unicodedata.combining(mark))

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
@@ -155,12 +156,8 @@ def _normalize_symbol(symbol: str) -> str:
     return skeleton(plain.casefold())
 
 
-def _find_link(token: Token) -> str | None:
-    return _find_first(token, lambda text: any(map(_LINK.search, _list_forms(text))))
-
-
-def _find_bait(token: Token) -> str | None:
-    return _find_first(token, lambda text: any(map(_BAIT.search, _list_forms(text))))
+def _find_pattern(pattern: re.Pattern[str], token: Token) -> str | None:
+    return _find_first(token, lambda text: any(map(pattern.search, _list_forms(text))))
 
 
 def _find_unusual(token: Token) -> str | None:
@@ -209,11 +206,11 @@ SPAM_RULES: tuple[SpamRule, ...] = (
         "contract.",
         _find_imitated_symbol,
     ),
-    SpamRule("link_in_name", "Its name contains a link.", _find_link, is_weak=True),
+    SpamRule("link_in_name", "Its name contains a link.", partial(_find_pattern, _LINK), is_weak=True),
     SpamRule(
         "reward_bait",
         "Its name or symbol promises a reward, as bait for a site that drains wallets.",
-        _find_bait,
+        partial(_find_pattern, _BAIT),
     ),
     SpamRule(
         "unusual_characters",
