@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.event_logs import event_topic
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 
 WORD = 32
 """Bytes of a word of the ABI."""
-BALANCE_OF_SELECTOR = bytes.fromhex("70a08231")
-ALLOWANCE_SELECTOR = bytes.fromhex("dd62ed3e")
-TOTAL_SUPPLY_SELECTOR = bytes.fromhex("18160ddd")
-DECIMALS_SELECTOR = bytes.fromhex("313ce567")
-SYMBOL_SELECTOR = bytes.fromhex("95d89b41")
-NAME_SELECTOR = bytes.fromhex("06fdde03")
-SUPPORTS_INTERFACE_SELECTOR = bytes.fromhex("01ffc9a7")
+BALANCE_OF_SELECTOR = function_selector("balanceOf(address)")
+ALLOWANCE_SELECTOR = function_selector("allowance(address,address)")
+TOTAL_SUPPLY_SELECTOR = function_selector("totalSupply()")
+DECIMALS_SELECTOR = function_selector("decimals()")
+SYMBOL_SELECTOR = function_selector("symbol()")
+NAME_SELECTOR = function_selector("name()")
+SUPPORTS_INTERFACE_SELECTOR = function_selector("supportsInterface(bytes4)")
 NFT_INTERFACE = bytes.fromhex("80ac58cd")
 """ERC-165 identifier of ERC-721."""
 
-TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""Topic of Transfer(address indexed from, address indexed to, uint256 value)."""
-APPROVAL_TOPIC = "0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925"
-"""Topic of Approval(address indexed owner, address indexed spender, uint256 value)."""
+TRANSFER_TOPIC = event_topic("Transfer(address,address,uint256)")
+"""Indexed: from, to."""
+APPROVAL_TOPIC = event_topic("Approval(address,address,uint256)")
+"""Indexed: owner, spender."""
 
 
 def balance_of_call(token: str, owner: str) -> ContractCall:

@@ -18,19 +18,20 @@ from centgate.crypto.approvals.reported import (
     ReportedSpender,
     ReportedToken,
 )
-from centgate.crypto.event_logs import EventLog
+from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.event_logs import EventLog, event_topic
 from centgate.lookups import erc20
 from centgate.lookups.log_history import LogReader
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 
-APPROVAL_TOPIC = "0xda9fa7c1b00402c17d0161b249b1ab8bbec047c5a52207b9c112deffd817036b"
-"""Approval(address indexed owner, address indexed token, address indexed spender, uint160, uint48)."""
-PERMIT_TOPIC = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb9708ec"
-"""Permit(address indexed owner, address indexed token, address indexed spender, uint160, uint48, uint48)."""
-LOCKDOWN_TOPIC = "0x89b1add15eff56b3dfe299ad94e01f2b52fbcb80ae1a3baea6ae8c04cb2b98a4"
-"""Lockdown(address indexed owner, address token, address spender), which sets a grant to 0."""
-ALLOWANCE_SELECTOR = bytes.fromhex("927da105")
-"""allowance(address owner, address token, address spender): amount, expiration, nonce."""
+APPROVAL_TOPIC = event_topic("Approval(address,address,address,uint160,uint48)")
+"""Indexed: owner, token, spender."""
+PERMIT_TOPIC = event_topic("Permit(address,address,address,uint160,uint48,uint48)")
+"""Indexed: owner, token, spender."""
+LOCKDOWN_TOPIC = event_topic("Lockdown(address,address,address)")
+"""Indexed: owner. It sets the grant of a token and a spender to 0."""
+ALLOWANCE_SELECTOR = function_selector("allowance(address,address,address)")
+"""Of owner, token and spender: amount, expiration, nonce."""
 
 
 class _GrantEvent(Struct, frozen=True):

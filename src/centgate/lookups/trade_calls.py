@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from centgate.chains import ZERO_ADDRESS
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
 from centgate.lookups.erc20 import WORD, encode_address, encode_uint
@@ -26,15 +27,12 @@ MAX_SPARE_GAS = 1_000_000
 """Gas that is added at random, so that a token does not know a simulation by it."""
 CONTRACTS = Path(__file__).with_name("contracts")
 _KIND_NUMBERS: Mapping[PoolKind, int] = {"v2": 0, "solidly": 1, "v3": 2, "algebra": 2, "v4": 3}
-_TRANSFER = bytes.fromhex("a9059cbb")
-"""transfer(address,uint256)"""
-_SELL_TOKENS = bytes.fromhex("9b4db972")
-"""sellTokens((uint256,address,address,address,uint256,int256,address))"""
-_BUY_AND_SELL = bytes.fromhex("bf553a3c")
-"""buyAndSell(((uint256,address,address,address,uint256,int256,address),address,address,address))"""
-_TRADE_FOR = bytes.fromhex("d5e38bd2")
-"""tradeFor(address,((uint256,address,address,address,uint256,int256,address),address,address,address),uint256,
-uint256,uint256)"""
+_MARKET = "(uint256,address,address,address,uint256,int256,address)"
+_PLAN = f"({_MARKET},address,address,address)"
+_TRANSFER = function_selector("transfer(address,uint256)")
+_SELL_TOKENS = function_selector(f"sellTokens({_MARKET})")
+_BUY_AND_SELL = function_selector(f"buyAndSell({_PLAN})")
+_TRADE_FOR = function_selector(f"tradeFor(address,{_PLAN},uint256,uint256,uint256)")
 _GAS_SHIFT = 32
 """Bits of the simulator's flags above which they tell the gas for a transfer of the token."""
 _UNLIMITED = "0x" + "f" * 64

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
 from centgate.lookups.contract_answers import parse_address
@@ -15,14 +16,11 @@ from centgate.providers.rpc import Rpc
 MAX_CANDIDATES = 8
 """Addresses that are asked whether they are pools of the token."""
 _PROBES = {
-    "token0": bytes.fromhex("0dfe1681"),
-    "token1": bytes.fromhex("d21220a7"),
-    "getReserves": bytes.fromhex("0902f1ac"),
-    "stable": bytes.fromhex("22be3de1"),
-    "slot0": bytes.fromhex("3850c7bd"),
-    "globalState": bytes.fromhex("e76c01e4"),
-    "fee": bytes.fromhex("ddca3f43"),
-    "tickSpacing": bytes.fromhex("d0c93a7c"),
+    name: function_selector(f"{name}()")
+    for name in (
+        *("token0", "token1", "getReserves", "stable"),
+        *("slot0", "globalState", "fee", "tickSpacing"),
+    )
 }
 """Selectors of the methods by which a pool's interface is recognized."""
 _NAMES: dict[PoolKind, str] = {

@@ -8,12 +8,11 @@ from msgspec import Struct
 
 from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
 from centgate.crypto.contract.contracts import ProxyKind
-from centgate.crypto.event_logs import EventLog
-from centgate.signing.evm import keccak
+from centgate.crypto.event_logs import EventLog, event_topic
 
-UPGRADED_TOPIC = "0x" + keccak(b"Upgraded(address)").hex()
+UPGRADED_TOPIC = event_topic("Upgraded(address)")
 """Upgraded(address implementation) of EIP-1967, also of beacons; the argument is indexed in most."""
-DIAMOND_CUT_TOPIC = "0x" + keccak(b"DiamondCut((address,uint8,bytes4[])[],address,bytes)").hex()
+DIAMOND_CUT_TOPIC = event_topic("DiamondCut((address,uint8,bytes4[])[],address,bytes)")
 """DiamondCut of EIP-2535: facets with an action (0 adds, 1 replaces, 2 removes functions) and selectors."""
 UPGRADE_TOPICS: Mapping[ProxyKind, str] = {
     "eip1967": UPGRADED_TOPIC,

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from centgate.crypto.contract.bytecode import function_selector
+
 MULTICALL = "0xca11bde05977b3631167028862be2a173976ca11"
 """Multicall3, at the same address on all six chains (github.com/mds1/multicall3)."""
-SELECTOR = bytes.fromhex("82ad56cb")  # aggregate3((address,bool,bytes)[])
+SELECTOR = function_selector("aggregate3((address,bool,bytes)[])")
 _WORD = 32
 _ALLOW_FAILURE = (1).to_bytes(_WORD, "big")
 _DATA_OFFSET = (3 * _WORD).to_bytes(_WORD, "big")
