@@ -44,7 +44,7 @@ class SharedRedis:
 
     def __init__(self, url: str, timeout: float = COMMAND_TIMEOUT) -> None:
         """Create a client without connecting. Raises ValueError for an invalid URL."""
-        self._patience = timeout
+        self._timeout = timeout
         self._client = _client(url)
         self._secrets = _secrets(url)
         self._probe = self._client.register_script(_PROBE)
@@ -61,7 +61,7 @@ class SharedRedis:
             return None
         registered = self._scripts.get(script) or self._register_script(script)
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 return await registered([KEY_PREFIX + key for key in keys], arguments)
         except _ERRORS as error:
             self._handle_failure(error)

@@ -103,7 +103,7 @@ class SharedResponses:
 
     def __init__(self, shared: SharedRedis, lease_seconds: float = LEASE_SECONDS) -> None:
         self._shared = shared
-        self._lease = lease_seconds
+        self._lease_seconds = lease_seconds
         # results of other versions of Centgate may have another format
         self._prefix = f"answer:{__version__}:"
 
@@ -124,25 +124,25 @@ class SharedResponses:
         """
         token = secrets.token_hex(8)
         answer = self._prefix + key
-        turn, leased = await self._acquire((answer, f"{answer}:lease"), token)
-        if not leased:
-            yield turn
+        lease, is_held = await self._acquire((answer, f"{answer}:lease"), token)
+        if not is_held:
+            yield lease
             return
-        renewal = asyncio.create_task(self._renew_until_cancelled(turn))
+        renewal = asyncio.create_task(self._renew_until_cancelled(lease))
         try:
-            yield turn
+            yield lease
         finally:
             renewal.cancel()
-            if not turn.is_stored:
-                await turn.renew_lease(0)
+            if not lease.is_stored:
+                await lease.renew_lease(0)
 
     async def _acquire(self, keys: tuple[str, str], token: str) -> tuple[RedisLease, bool]:
-        """Return a turn, and True if it holds a lease."""
+        """Return a lease, and True if it is held; it may have the result instead, or neither."""
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         interval = MIN_POLL_SECONDS
         while True:
             started = time.monotonic()
-            reply = await self._shared.run_script(_ACQUIRE, keys, (token, int(self._lease * 1000)))
+            reply = await self._shared.run_script(_ACQUIRE, keys, (token, int(self._lease_seconds * 1000)))
             match reply:
                 case []:
                     return RedisLease(self._shared, keys, token), True
@@ -155,8 +155,8 @@ class SharedResponses:
                 case _:
                     return RedisLease(self._shared, keys, token), False
 
-    async def _renew_until_cancelled(self, turn: RedisLease) -> None:
+    async def _renew_until_cancelled(self, lease: RedisLease) -> None:
         """Renew the lease until cancelled."""
         while True:
-            await asyncio.sleep(self._lease / 3)
-            await turn.renew_lease(self._lease)
+            await asyncio.sleep(self._lease_seconds / 3)
+            await lease.renew_lease(self._lease_seconds)

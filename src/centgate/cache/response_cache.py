@@ -80,8 +80,8 @@ class ResponseCache:
         """
         if not ttl:
             return await compute(), False
-        if (stored := await self._cache.get(key)) and (answered := _decode(stored)):
-            return answered, True
+        if (stored := await self._cache.get(key)) and (result := _decode(stored)):
+            return result, True
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.create_task(self._compute(key, ttl.total_seconds(), compute))
@@ -112,17 +112,17 @@ class ResponseCache:
     async def _compute(
         self, key: str, seconds: float, work: Callable[[], Awaitable[ServiceResult]]
     ) -> tuple[ServiceResult, bool]:
-        async with self._shared.acquire_lease(key) if self._shared else nullcontext(ComputeLease()) as turn:
-            if (shared_result := turn.cached) and (answered := _decode(shared_result.content)):
+        async with self._shared.acquire_lease(key) if self._shared else nullcontext(ComputeLease()) as lease:
+            if (shared_result := lease.cached) and (result := _decode(shared_result.content)):
                 await self._cache.put(key, shared_result.content, shared_result.ttl_seconds)
-                return answered, True
-            answered = await work()
-            if answered.is_degraded:
+                return result, True
+            result = await work()
+            if result.is_degraded:
                 seconds = min(seconds, MAX_DEGRADED_TTL)
-            content = _encode(answered)
+            content = _encode(result)
             await self._cache.put(key, content, seconds)
-            await turn.store_result(content, seconds)
-            return answered, False
+            await lease.store_result(content, seconds)
+            return result, False
 
 
 class _StoredResult(Struct, array_like=True, frozen=True):
@@ -135,8 +135,8 @@ _DECODER = msgspec.json.Decoder(_StoredResult)
 _ENCODER = msgspec.json.Encoder()
 
 
-def _encode(answered: ServiceResult) -> bytes:
-    return _ENCODER.encode(_StoredResult(msgspec.Raw(answered.data), answered.providers, answered.warnings))
+def _encode(result: ServiceResult) -> bytes:
+    return _ENCODER.encode(_StoredResult(msgspec.Raw(result.data), result.providers, result.warnings))
 
 
 def _decode(content: bytes) -> ServiceResult | None:

@@ -83,8 +83,8 @@ class StaleWhileRevalidate(Generic[T]):
 
     async def _refresh(self) -> None:
         async with asyncio.timeout(FETCH_SECONDS):
-            thing = await self._fetch()
-        self._entry, self._fetched_at = CacheEntry(thing, datetime.now(UTC)), self.clock()
+            value = await self._fetch()
+        self._entry, self._fetched_at = CacheEntry(value, datetime.now(UTC)), self.clock()
 
     def _finish_fetch(self, task: asyncio.Task[None]) -> None:
         self._fetch_task = None

@@ -310,9 +310,9 @@ class PageReader(FetchingProvider):
             await self._check_robots(page.source, _LED_AWAY)
         if error := self._status_error(rendered):
             raise error
-        told = await extract(rendered)
-        told = replace(told, warnings=(_RENDERED_WARNING, *told.warnings))
-        return rendered, told, ", also after a browser ran its scripts"
+        reading = await extract(rendered)
+        reading = replace(reading, warnings=(_RENDERED_WARNING, *reading.warnings))
+        return rendered, reading, ", also after a browser ran its scripts"
 
     def _page_error(self, reason: UnreadReason, message: str) -> PageUnread:
         return PageUnread(self.info.name, reason, message)

@@ -201,8 +201,8 @@ class _Search:
 
     def _choose_words(self, units: Sequence[Unit]) -> list[_QueryWord]:
         """Return the words to search for: without stop words if others remain, at most the rarest ones."""
-        telling = [unit for unit in units if unit[0][0] not in STOP_WORDS] or list(units)
-        words = [self._read_word(unit) for unit in telling[: 4 * MAX_QUERY_WORDS]]
+        significant = [unit for unit in units if unit[0][0] not in STOP_WORDS] or list(units)
+        words = [self._read_word(unit) for unit in significant[: 4 * MAX_QUERY_WORDS]]
         if len(words) > MAX_QUERY_WORDS:
             words = sorted(words, key=lambda word: word.frequency or math.inf)[:MAX_QUERY_WORDS]
         return words
