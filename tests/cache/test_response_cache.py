@@ -44,9 +44,9 @@ class RecordingCache(MemoryCache):
         super().__init__()
         self.seconds: list[float] = []
 
-    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
+    def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
         self.seconds.append(ttl_seconds)
-        await super().put(key, content, ttl_seconds)
+        super().put(key, content, ttl_seconds)
 
 
 @pytest.fixture
@@ -174,28 +174,28 @@ async def test_cancelled_request_does_not_cancel_computation(cache: ResponseCach
     assert (await patient)[0] == build_result()
 
 
-async def test_expired_result_is_computed_again() -> None:
+def test_expired_result_is_computed_again() -> None:
     cache = MemoryCache()
 
-    await cache.put("k", b"v", 0)
+    cache.put("k", b"v", 0)
 
-    assert await cache.get("k") is None
+    assert cache.get("k") is None
 
 
-async def test_least_recently_used_result_is_evicted() -> None:
+def test_least_recently_used_result_is_evicted() -> None:
     cache = MemoryCache(max_bytes=2 * 600)
     for key in ("a", "b"):
-        await cache.put(key, b"x" * 80, 60)
-    await cache.get("a")
+        cache.put(key, b"x" * 80, 60)
+    cache.get("a")
 
-    await cache.put("c", b"x" * 80, 60)
+    cache.put("c", b"x" * 80, 60)
 
-    assert [await cache.get(key) is not None for key in "abc"] == [True, False, True]
+    assert [cache.get(key) is not None for key in "abc"] == [True, False, True]
 
 
-async def test_result_larger_than_cache_is_not_stored() -> None:
+def test_result_larger_than_cache_is_not_stored() -> None:
     cache = MemoryCache(max_bytes=1000)
 
-    await cache.put("k", b"x" * 1000, 60)
+    cache.put("k", b"x" * 1000, 60)
 
-    assert await cache.get("k") is None
+    assert cache.get("k") is None

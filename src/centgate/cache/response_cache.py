@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from cachetools import TLRUCache
@@ -19,18 +19,6 @@ from centgate.errors import CentgateError
 
 MAX_DEGRADED_TTL = 30.0
 """Maximum TTL of a result in seconds if one of its providers failed."""
-
-
-class CacheStore(Protocol):
-    """Store of cached content."""
-
-    async def get(self, key: str) -> bytes | None:
-        """Return the content of a key; None if missing or expired."""
-        ...
-
-    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
-        """Store content with a TTL in seconds."""
-        ...
 
 
 class _MemoryEntry(Struct, frozen=True):
@@ -49,12 +37,12 @@ class MemoryCache:
             getsizeof=lambda entry: len(entry.content) + 512,
         )
 
-    async def get(self, key: str) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """Return the content of a key; None if missing or expired."""
         entry = self._entries.get(key)
         return entry.content if entry else None
 
-    async def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
+    def put(self, key: str, content: bytes, ttl_seconds: float) -> None:
         """Store content with a TTL in seconds; content larger than the whole cache is not stored."""
         if len(content) + 512 <= self._entries.maxsize:
             self._entries[key] = _MemoryEntry(content, ttl_seconds)
@@ -66,7 +54,7 @@ class ResponseCache:
     The local cache is checked first, then the cache and the work in progress of other servers.
     """
 
-    def __init__(self, cache: CacheStore, shared: SharedResponses | None = None) -> None:
+    def __init__(self, cache: MemoryCache, shared: SharedResponses | None = None) -> None:
         self._cache = cache
         self._shared = shared
         self._tasks: dict[str, asyncio.Task[tuple[ServiceResult, bool]]] = {}
@@ -80,7 +68,7 @@ class ResponseCache:
         """
         if not ttl:
             return await compute(), False
-        if (stored := await self._cache.get(key)) and (result := _decode(stored)):
+        if (stored := self._cache.get(key)) and (result := _decode(stored)):
             return result, True
         task = self._tasks.get(key)
         if task is None:
@@ -96,12 +84,12 @@ class ResponseCache:
         """True if a fresh result is cached under `key`, locally or in the shared cache."""
         if not ttl:
             return False
-        if (stored := await self._cache.get(key)) and _decode(stored):
+        if (stored := self._cache.get(key)) and _decode(stored):
             return True
         shared_result = await self._shared.find_response(key) if self._shared else None
         if shared_result is None or not _decode(shared_result.content):
             return False
-        await self._cache.put(key, shared_result.content, shared_result.ttl_seconds)
+        self._cache.put(key, shared_result.content, shared_result.ttl_seconds)
         return True
 
     def _remove_task(self, key: str, task: asyncio.Task[tuple[ServiceResult, bool]]) -> None:
@@ -114,13 +102,13 @@ class ResponseCache:
     ) -> tuple[ServiceResult, bool]:
         async with self._shared.acquire_lease(key) if self._shared else nullcontext(ComputeLease()) as lease:
             if (shared_result := lease.cached) and (result := _decode(shared_result.content)):
-                await self._cache.put(key, shared_result.content, shared_result.ttl_seconds)
+                self._cache.put(key, shared_result.content, shared_result.ttl_seconds)
                 return result, True
             result = await work()
             if result.is_degraded:
                 seconds = min(seconds, MAX_DEGRADED_TTL)
             content = _encode(result)
-            await self._cache.put(key, content, seconds)
+            self._cache.put(key, content, seconds)
             await lease.store_result(content, seconds)
             return result, False
 
