@@ -8,7 +8,7 @@ metadata and returns a frozen `Service`, the source of the HTTP API, the MCP ser
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from datetime import timedelta
@@ -144,9 +144,10 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
     def require_supported_options(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `UnsupportedOptions` if no configured provider supports all options of the request."""
         asked = request.canonical
-        able = (providers[source.info.name] for source in self.leads)
         lacks = [
-            lead.unsupported_options(asked) for lead in able if lead.is_available(request.target_chain_id)
+            lead.unsupported_options(asked)
+            for lead in self._list_leads(providers)
+            if lead.is_available(request.target_chain_id)
         ]
         if lacks and all(lacks):
             options = sorted({name for lack in lacks for name in lack})
@@ -155,13 +156,12 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
 
     def require_configured(self, request: R, providers: Mapping[str, Provider]) -> None:
         """Raise `ProviderUnconfigured` if no provider that can answer alone is configured for the request."""
-        leads = [source.info for source in self.leads]
-        able = (providers[info.name] for info in leads)
-        if not any(lead.is_available(request.target_chain_id) for lead in able):
-            names = " or ".join(info.name for info in leads)
+        leads = self._list_leads(providers)
+        if not any(lead.is_available(request.target_chain_id) for lead in leads):
+            names = " or ".join(lead.info.name for lead in leads)
             where = f" on chain {request.target_chain_id}" if request.target_chain_id else ""
             raise ProviderUnconfigured(
-                leads[0].name, f"{self.slug}{where} needs {names}, not configured on this deployment"
+                leads[0].info.name, f"{self.slug}{where} needs {names}, not configured on this deployment"
             )
 
     def find_outage(self, request: R, providers: Mapping[str, Provider]) -> Outage | None:
@@ -170,7 +170,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         Reads circuit breakers in memory. A fallback used only if no other provider is configured is ignored
         while there is one, since it does not replace a failed provider.
         """
-        leads = [providers[source.info.name] for source in self.leads]
+        leads = self._list_leads(providers)
         open_breakers = {provider: _find_open_breakers(provider, request) for provider in leads}
         if not any(open_breakers.values()):
             return None
@@ -185,12 +185,12 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         One has none if its queue is too long, or if its rate limit would refuse a call. Providers whose
         circuit breaker is open do not count.
         """
-        if not any(_estimate_wait(providers[source.info.name], request) for source in self.leads):
+        if not any(_estimate_wait(lead, request) for lead in self._list_leads(providers)):
             return None
-        sources = [
-            each for each in self._find_able(request, providers) if not _find_open_breakers(each, request)
+        waits = [
+            Congestion(source, _estimate_wait(source, request))
+            for source in self._iter_reachable(request, providers)
         ]
-        waits = [Congestion(source, _estimate_wait(source, request)) for source in sources]
         if not waits or not all(each.is_too_long for each in waits):
             return None
         return min(waits, key=lambda each: each.seconds)
@@ -212,10 +212,16 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
 
     def _find_first(self, request: R, providers: Mapping[str, Provider]) -> Provider | None:
         """Return the provider that will be asked first; None if all are down, or none has a queue."""
-        if not self._has_queue:
-            return None
+        return next(self._iter_reachable(request, providers), None) if self._has_queue else None
+
+    def _iter_reachable(self, request: R, providers: Mapping[str, Provider]) -> Iterator[Provider]:
+        """Yield the providers that could answer a request and whose circuit breakers are closed."""
         able = self._find_able(request, providers)
-        return next((each for each in able if not _find_open_breakers(each, request)), None)
+        return (each for each in able if not _find_open_breakers(each, request))
+
+    def _list_leads(self, providers: Mapping[str, Provider]) -> list[Provider]:
+        """Return this deployment's providers that can answer alone, in the order of `leads`."""
+        return [providers[source.info.name] for source in self.leads]
 
     def _find_able(self, request: R, providers: Mapping[str, Provider]) -> list[Provider]:
         """Return the configured providers that could answer a request, the primary first."""
