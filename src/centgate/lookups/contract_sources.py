@@ -278,11 +278,11 @@ async def read_chain_state(
 
 async def read_called_slots(rpc: Rpc, chain_id: int, address: str) -> frozenset[str] | None:
     """Return the slots that calls to a contract read; None if they are not known."""
-    touched = await read_touched_accounts(rpc, chain_id, address)
+    touched = await find_touched_accounts(rpc, chain_id, address)
     return touched[address] if touched else None
 
 
-async def read_touched_accounts(rpc: Rpc, chain_id: int, address: str) -> Mapping[str, frozenset[str]] | None:
+async def find_touched_accounts(rpc: Rpc, chain_id: int, address: str) -> Mapping[str, frozenset[str]] | None:
     """Return the accounts that calls to a contract touch, with their slots; None if they are not known.
 
     The calls are of a function that nothing has, which a proxy passes on, of none, and of one in common use.

@@ -45,7 +45,7 @@ from centgate.errors import NoData
 from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
-from centgate.lookups.contract_sources import read_touched_accounts
+from centgate.lookups.contract_sources import find_touched_accounts
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.jsonrpc.multicall import MULTICALL
@@ -111,7 +111,7 @@ async def read_token(
         read_owner(rpc, chain_id, state.owner),
         _read_running_code(rpc, chain_id, state),
         _read_facet_codes(rpc, chain_id, state.facets),
-        read_touched_accounts(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
+        find_touched_accounts(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
     )
     is_passed_on = match_clone(code) is not None or delegation_target(code) is not None
     # a clone can be upgraded only if the code that it runs delegates in turn

@@ -28,7 +28,7 @@ from centgate.web.results import Hit, SearchType
 
 KEYWORD_WARNING = "the pages were found by the words of the query, not by its meaning"
 
-Category = Annotated[
+PageCategory = Annotated[
     Literal["company", "news", "research paper", "github", "pdf"],
     Field(description="The kind of page to search for; any kind if left out."),
 ]
@@ -41,7 +41,7 @@ class NeuralwebSearch(StrictRequest):
         description="The query, as a phrase or a question.",
     )
     num_results: int = Field(5, ge=1, le=10, description="Maximum number of results.")
-    category: Omittable[Category] = None
+    category: Omittable[PageCategory] = None
 
 
 class NeuralResult(Link):

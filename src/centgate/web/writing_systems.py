@@ -1,4 +1,4 @@
-"""Scripts in which a word may stand inside a run of letters."""
+"""Writing systems in which a word may stand inside a run of letters."""
 
 from __future__ import annotations
 

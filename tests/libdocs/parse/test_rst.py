@@ -6,11 +6,11 @@ from textwrap import dedent
 
 import pytest
 
-from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+from centgate.libdocs.parse.documents import FileKind, PackageDocument
 from centgate.libdocs.parse.rst import split_rst
 
 
-def rst_document(text: str, kind: DocumentKind = "rst") -> PackageDocument:
+def rst_document(text: str, kind: FileKind = "rst") -> PackageDocument:
     return PackageDocument("docs/guide.rst", dedent(text).lstrip("\n"), kind, None)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from centgate.libdocs.parse.documents import TEST_FOLDERS, DocumentKind, PackageDocument, is_test
+from centgate.libdocs.parse.documents import TEST_FOLDERS, FileKind, PackageDocument, is_test
 from centgate.libdocs.registry.packages import ArchiveKind
 
 MAX_TEXT_LENGTH = 24 << 20
@@ -20,7 +20,7 @@ MAX_LINE_LENGTH = 5_000
 MACHINE_MADE_SHARE = 0.3
 """Share of longer lines above which a file counts as machine-made."""
 
-_KINDS: Mapping[str, DocumentKind] = {
+_KINDS: Mapping[str, FileKind] = {
     ".md": "markdown",
     ".mdx": "markdown",
     ".markdown": "markdown",
@@ -82,7 +82,7 @@ _BUILD_FOLDERS = frozenset(
 )
 
 
-def document_kind(path: str, archive: ArchiveKind) -> DocumentKind | None:
+def document_kind(path: str, archive: ArchiveKind) -> FileKind | None:
     """Return the kind of a file that may be documentation; None for all others.
 
     `path` is below the archive's root directory.
@@ -182,7 +182,7 @@ def _is_translation(file: PurePosixPath, folders: list[str]) -> bool:
     )
 
 
-def _python_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
+def _python_kind(file: PurePosixPath, folders: list[str], kind: FileKind) -> FileKind | None:
     if kind == "python":
         # `quill/test/` is for users of the library, `quill/tests/` is not
         return None if {"tests", "t"} & set(folders[1:]) else kind
@@ -198,13 +198,9 @@ def _python_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) ->
     return None
 
 
-def _npm_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
+def _npm_kind(file: PurePosixPath, folders: list[str], kind: FileKind) -> FileKind | None:
     if kind in _PROSE:
-        return (
-            "markdown"
-            if kind == "text" and file.stem.lower().startswith("llms")
-            else _unless_kind(kind, "text")
-        )
+        return "markdown" if kind == "text" and file.stem.lower().startswith("llms") else _unless_text(kind)
     if re.search(r"\.d\.[cm]?ts$", file.name):
         return "typescript"
     if kind == "python" or set(folders) & _BUILD_FOLDERS:
@@ -212,15 +208,15 @@ def _npm_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> Do
     return kind
 
 
-def _unless_kind(kind: DocumentKind, excluded: DocumentKind) -> DocumentKind | None:
-    return None if kind == excluded else kind
+def _unless_text(kind: FileKind) -> FileKind | None:
+    return None if kind == "text" else kind
 
 
-def _repository_kind(file: PurePosixPath, folders: list[str], kind: DocumentKind) -> DocumentKind | None:
+def _repository_kind(file: PurePosixPath, folders: list[str], kind: FileKind) -> FileKind | None:
     """Return the kind of the README, of prose in folders of documentation, and of examples."""
     if kind in _PROSE:
         is_shown = file.stem.lower() == "readme" if not folders else set(folders) & _DOCS
-        return _unless_kind(kind, "text") if is_shown else None
+        return _unless_text(kind) if is_shown else None
     return kind if set(folders) & _EXAMPLES else None
 
 

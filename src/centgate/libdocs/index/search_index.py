@@ -35,7 +35,7 @@ from centgate.libdocs.index.usage import shows_call
 from centgate.libdocs.libraries import DocSnippet
 from centgate.libdocs.parse import go, javascript, markdown, python, rst, rust
 from centgate.libdocs.parse.chunk import PART_OF_CODE, Chunk, standalone_title
-from centgate.libdocs.parse.documents import DocumentKind, PackageDocument
+from centgate.libdocs.parse.documents import FileKind, PackageDocument
 from centgate.libdocs.parse.includes import expand_includes
 from centgate.libdocs.parse.js_exports import collect_exports, lower_internals
 from centgate.libdocs.parse.python_exports import collect_imports, use_public_names
@@ -57,7 +57,7 @@ IDEAL_LENGTH = 700
 ENOUGH = 30
 """Introductory chunks that make further lookups unnecessary."""
 T = TypeVar("T")
-_SPLITTERS: Mapping[DocumentKind, Callable[[PackageDocument], list[Chunk]]] = {
+_SPLITTERS: Mapping[FileKind, Callable[[PackageDocument], list[Chunk]]] = {
     "markdown": markdown.split_markdown,
     "rst": rst.split_rst,
     "text": rst.split_rst,
@@ -95,7 +95,7 @@ _WELL_EXPLAINED = (
 _BEST_WEIGHT = f"select {COLUMNS} from piece order by weight desc, id limit ?"
 
 
-class IndexSummary(Struct, frozen=True):
+class IndexCounts(Struct, frozen=True):
     """Result of building an index."""
 
     chunks: int
@@ -109,7 +109,7 @@ def write_index(
     *,
     entries: Sequence[str] = (),
     max_seconds: float = math.inf,
-) -> IndexSummary:
+) -> IndexCounts:
     """Write the index of a library. The file appears only when it is complete.
 
     `metadata` is stored in the index. Its `name` is not used as a search term, and folders of major versions
@@ -213,7 +213,7 @@ def _find_used_definitions(database: sqlite3.Connection, users: list[ChunkRow]) 
 
 def _write_index(
     database: sqlite3.Connection, chunks: Iterable[Chunk], metadata: Mapping[str, str], deadline: float
-) -> IndexSummary:
+) -> IndexCounts:
     database.executescript(_TABLES)
     total = with_code = 0
     stored_metadata = dict(metadata)
@@ -234,7 +234,7 @@ def _write_index(
     database.executemany("insert into about values (?, ?)", ({**stored_metadata, **statistics}).items())
     database.execute("insert into words (words) values ('optimize')")
     database.commit()
-    return IndexSummary(total, with_code)
+    return IndexCounts(total, with_code)
 
 
 def _insert(database: sqlite3.Connection, number: int, chunk: Chunk, library: str) -> None:

@@ -80,7 +80,7 @@ class SiteText(Struct, frozen=True):
     """True if the site did not answer, or not all of it in time: a later reading may find more."""
 
 
-class PageSource(Protocol):
+class SitePageReader(Protocol):
     """Reader of a site's HTML pages."""
 
     async def find_pages(self, url: str) -> list[str]:
@@ -95,7 +95,7 @@ class PageSource(Protocol):
 class SiteReader:
     """Reads documentation sites."""
 
-    def __init__(self, fetcher: Fetcher, robots: Robots, pages: PageSource) -> None:
+    def __init__(self, fetcher: Fetcher, robots: Robots, pages: SitePageReader) -> None:
         self._fetcher, self._robots, self._pages = fetcher, robots, pages
         self._has_failed = False
 

@@ -8,9 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-DocumentKind: TypeAlias = Literal[
-    "markdown", "rst", "python", "javascript", "typescript", "rust", "go", "text"
-]
+FileKind: TypeAlias = Literal["markdown", "rst", "python", "javascript", "typescript", "rust", "go", "text"]
 
 TEST_FOLDERS = frozenset({"test", "tests", "t"})
 
@@ -25,7 +23,7 @@ class PackageDocument(Struct, frozen=True):
     path: str
     """Path inside the package, with `/` as separator."""
     text: str
-    kind: DocumentKind
+    kind: FileKind
     source_url: str | None
     """URL that shows this file at this version, if there is one."""
 

@@ -20,7 +20,7 @@ from centgate.files import Fingerprint, find_fingerprint
 from centgate.web.index.page import IndexedPage, unpack_page
 from centgate.web.index.passages import find_passage
 from centgate.web.index.words import STEMMERS, STOP_WORDS, split_query, stem_words
-from centgate.web.scripts import HANGUL
+from centgate.web.writing_systems import HANGUL
 
 FORMAT = "pages-1"
 """Folder of the index within the folder of settings; a new format gets another one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from centgate.web.index.words import drop_accents
-from centgate.web.scripts import HANGUL, UNSPACED
+from centgate.web.writing_systems import HANGUL, UNSPACED
 
 PASSAGE_LENGTH = 300
 """Maximum characters of a passage."""

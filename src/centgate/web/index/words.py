@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from centgate.web.scripts import HANGUL, UNSPACED
+from centgate.web.writing_systems import HANGUL, UNSPACED
 
 MAX_WORD_LENGTH = 40
 """Maximum characters of an indexed word, enough for a hash or an address without its prefix."""
