@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tampering_proxy import rpc_error
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.rpc import create_rpc_app
 from centgate.providers.jsonrpc.contract_calls import ContractCall

@@ -17,13 +17,13 @@ from lookups.pool_market import (
     open_market,
 )
 
+from centgate.crypto.abi import encode_uint
 from centgate.crypto.token.pools import DYNAMIC_FEE
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.devchain.well_known import ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_pools import read_pool
-from centgate.lookups.erc20 import encode_uint
 from centgate.lookups.price_impact import quote_impacts
 
 

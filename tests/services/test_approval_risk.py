@@ -27,6 +27,7 @@ from pydantic import SecretStr
 
 from centgate.cache import response_cache
 from centgate.chains import CHAINS
+from centgate.crypto.abi import encode_topic
 from centgate.crypto.approvals.approval_rules import RULES_VERSION
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.devnet import DevChain
@@ -39,7 +40,6 @@ from centgate.lookups.erc20 import (
     SUPPORTS_INTERFACE_SELECTOR,
     SYMBOL_SELECTOR,
     TOTAL_SUPPLY_SELECTOR,
-    encode_topic,
 )
 from centgate.lookups.log_history import BLOCK_SECONDS
 from centgate.lookups.permit2 import PERMIT_TOPIC

@@ -19,6 +19,7 @@ from lookups import proxycode
 from pydantic import SecretStr
 
 from centgate.chains import CHAINS
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
     BEACON_SLOT,
@@ -29,7 +30,6 @@ from centgate.crypto.contract.account_state import (
     OWNER_CALL,
     PROXIABLE_SLOT,
 )
-from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
 from centgate.crypto.token.exchange_tables import PRICE_FEEDS
 from centgate.devchain.deployer import CONTRACTS

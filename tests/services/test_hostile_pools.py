@@ -12,9 +12,9 @@ from buyer import ApiFactory
 from fake_upstreams import FakeUpstreams, RecordedRequest, configure_providers, send_paid
 
 from centgate.chains import CHAINS
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import encode_address, function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS, FactoryKind
-from centgate.lookups.erc20 import balance_of_call, encode_address
+from centgate.lookups.erc20 import balance_of_call
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/pool-snapshot"

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import Struct
 
 from centgate.chains import from_chain_seconds
-from centgate.signing.evm import keccak
 
 TopicFilter = Sequence[str | Sequence[str] | None]
 """A topic by position: one, any of several, or any at all."""
@@ -62,11 +61,6 @@ class LogRange(Struct, frozen=True, kw_only=True):
     def is_complete(self) -> bool:
         """True if the range is the whole chain, and every event was understood."""
         return self.from_block == 0 and not self.unread and not self.lacks_recent
-
-
-def event_topic(signature: str) -> str:
-    """Return the first topic of an event: the hash of its signature."""
-    return "0x" + keccak(signature.encode()).hex()
 
 
 def parse_event_log(entry: Any, chain_id: int) -> EventLog | None:

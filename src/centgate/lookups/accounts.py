@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
-from centgate.crypto.contract.bytecode import function_selector, parse_address_word
+from centgate.crypto import abi
+from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.crypto.contract.owner_kinds import OWNER_CALLS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.wallet.accounts import SANCTIONS_LISTS, Account, classify_account_owner, parse_flag
 from centgate.crypto.wallet.primary_names import NAMED_CHAINS
 from centgate.crypto.wallet.wallets import NativeCoin, Price
 from centgate.fallback import attempt, found_or_none
-from centgate.lookups import erc20
 from centgate.lookups.chainlink import native_price_calls, parse_native_price
 from centgate.lookups.primary_names import PrimaryName, list_name_calls, read_primary_name
 from centgate.providers.jsonrpc.contract_calls import ContractCall
@@ -102,7 +102,7 @@ async def _read_account(
 
 def _list_account_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
     sanctions_list = SANCTIONS_LISTS[well_known_chain(chain_id)]
-    is_sanctioned = function_selector("isSanctioned(address)") + erc20.encode_address(address)
+    is_sanctioned = function_selector("isSanctioned(address)") + abi.encode_address(address)
     return {"sanctions": ContractCall(sanctions_list, is_sanctioned), **list_name_calls(chain_id, address)}
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from centgate.chains import ZERO_ADDRESS, from_chain_seconds
+from centgate.crypto import abi
 from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalScan,
@@ -52,7 +53,7 @@ async def scan_approvals(reader: LogReader, rpc: Rpc, wallet: str) -> ApprovalSc
     Block times may be missing; `read_onchain_state` reads them with the rest. Raises ProviderFailure if no
     source provides logs.
     """
-    logs = await reader.read([erc20.APPROVAL_TOPIC, erc20.encode_topic(wallet)])
+    logs = await reader.read([erc20.APPROVAL_TOPIC, abi.encode_topic(wallet)])
     indexed_logs = [log for log in logs.entries if len(log.topics) == 4]
     indexed = await _classify_indexed(rpc, reader.chain_id, wallet, indexed_logs)
     events = sorted((*logs.entries, *indexed.fungible), key=lambda log: (log.block, log.index))
@@ -105,7 +106,7 @@ async def _classify_indexed(
         call
         for token in asked
         for call in (
-            erc20.allowance_call(token, wallet, erc20.decode_address(newest[token].topics[2])),
+            erc20.allowance_call(token, wallet, abi.decode_address(newest[token].topics[2])),
             erc20.build_nft_call(token),
         )
     ]
@@ -113,7 +114,7 @@ async def _classify_indexed(
     if answers is None:
         return _IndexedEvents(unknown_count=len(events))
     kinds = {
-        token: _indexed_kind(erc20.decode_uint(allowance), erc20.decode_uint(is_nft))
+        token: _indexed_kind(abi.decode_uint(allowance), abi.decode_uint(is_nft))
         for token, allowance, is_nft in zip(asked, answers[::2], answers[1::2], strict=True)
     }
     fungible = tuple(
@@ -138,7 +139,7 @@ def _logged_amount(log: EventLog) -> int:
 def _latest_events(events: Iterable[EventLog]) -> dict[tuple[str, str], EventLog]:
     """Return the latest event of each token and spender; events of NFTs have a fourth topic and no data."""
     fungible = [log for log in events if len(log.topics) == 3 and len(log.data) >= 66]
-    return {(log.address, erc20.decode_address(log.topics[2])): log for log in fungible}
+    return {(log.address, abi.decode_address(log.topics[2])): log for log in fungible}
 
 
 def _build_approval(pair: tuple[str, str], log: EventLog, source: ApprovalSource) -> ReportedApproval:
@@ -257,12 +258,12 @@ async def _read_tokens(
         allowances={
             entry.key: grants.get(entry.key, (None, 0))[0]
             if entry.mechanism == "permit2"
-            else erc20.decode_uint(answer)
+            else abi.decode_uint(answer)
             for entry, answer in zip(reported, found, strict=True)
         },
         expirations={key: expiration for key, (_, expiration) in grants.items()},
         permit2_limits={
-            token: erc20.decode_uint(answer) for token, answer in zip(granted, limits, strict=True)
+            token: abi.decode_uint(answer) for token, answer in zip(granted, limits, strict=True)
         },
         tokens={token: _parse_token(rest[4 * index : 4 * index + 4]) for index, token in enumerate(tokens)},
         feed_answers=rest[4 * len(tokens) :],
@@ -288,10 +289,10 @@ def _token_calls(token: str, wallet: str) -> tuple[ContractCall, ...]:
 def _parse_token(answers: Sequence[bytes | None]) -> CurrentToken:
     balance, decimals, symbol, supply = answers
     return CurrentToken(
-        erc20.decode_uint(balance),
+        abi.decode_uint(balance),
         erc20.decode_decimals(decimals),
-        clean_line(erc20.decode_text(symbol)),
-        erc20.decode_uint(supply),
+        clean_line(abi.decode_text(symbol)),
+        abi.decode_uint(supply),
     )
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from centgate.chains import ZERO_ADDRESS, well_known_chain
+from centgate.crypto import abi
 from centgate.crypto.contract.owners import Owner
 from centgate.crypto.token.evidence.simulations import OwnMissingReason
 from centgate.crypto.token.exchange_tables import EXCHANGES
@@ -218,7 +219,7 @@ async def read_locked_shares(rpc: Rpc, chain_id: int, pool: PoolKey) -> tuple[Ho
     addresses = [*BURN_ADDRESSES, *(locker.address for locker in lockers)]
     calls = [erc20.balance_of_call(pool.address, address) for address in addresses]
     returned = await rpc.call_contracts(chain_id, [erc20.total_supply_call(pool.address), *calls])
-    total, *balances = [erc20.decode_uint(answer) for answer in returned]
+    total, *balances = [abi.decode_uint(answer) for answer in returned]
     if total is None or None in balances:
         rpc.trace.add_warning("the pair did not tell its shares; not checked on the chain: locked liquidity")
         return None

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from centgate.chains import CHAIN_BY_ID, well_known_chain
 from centgate.coercion import as_clean_name
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import decode_text, decode_uint, function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, POOL_KINDS, Exchange
 from centgate.crypto.token.identity import MAX_DECIMALS
 from centgate.crypto.token.pairs import Pair
@@ -24,7 +24,7 @@ from centgate.crypto.token.pools import PoolKey, PoolState, PriceImpact, build_p
 from centgate.errors import NoData
 from centgate.lookups.chainlink import native_price_calls, parse_native_price
 from centgate.lookups.contract_answers import confirm_answer, has_any_code, parse_address
-from centgate.lookups.erc20 import decimals_call, decode_text, decode_uint, symbol_call, total_supply_call
+from centgate.lookups.erc20 import decimals_call, symbol_call, total_supply_call
 from centgate.lookups.pool_candidates import (
     FoundPool,
     confirmation_call,

@@ -6,10 +6,9 @@ import time
 from collections.abc import Sequence
 
 from centgate.chains import from_chain_seconds, well_known_chain
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import WORD, decode_word, function_selector
 from centgate.crypto.token.exchange_tables import MAX_FEED_AGE, MIN_FEED_AGE, PRICE_FEEDS, SEQUENCER_GRACE
 from centgate.crypto.wallet.wallets import Price
-from centgate.lookups.erc20 import WORD, decode_word
 from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.timestamps import format_timestamp

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from centgate.crypto.abi import decode_uint
 from centgate.fallback import attempt
-from centgate.lookups.erc20 import decode_uint
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc
 

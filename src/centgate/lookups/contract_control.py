@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
-from centgate.crypto.contract.bytecode import function_selector
 from centgate.crypto.contract.owners import Owner, has_owner_function, parse_owner
 from centgate.crypto.contract.roles import RoleMembers, list_role_calls, parse_roles
 from centgate.fallback import attempt

@@ -9,6 +9,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from centgate.crypto import abi
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
 from centgate.crypto.token.token_rule import HOLDER_CHECKS, TAKEN_AWAY
 from centgate.crypto.token.trade_records import HolderProbe, parse_holder_probe
@@ -118,13 +119,13 @@ class HolderSeller(Struct, frozen=True):
         """Return the holders that sent tokens themselves; None if that is not known."""
         if height is None:
             return None
-        topics = [erc20.TRANSFER_TOPIC, [erc20.encode_topic(holder) for holder in holders]]
+        topics = [erc20.TRANSFER_TOPIC, [abi.encode_topic(holder) for holder in holders]]
         logs = await read_recent_logs(self.rpc, self.market, self.market.token, topics, height)
         # a shorter range than that of the purchases may lack sales, as does a failure
         if logs is None or logs.unread or logs.from_block > max(0, height - HOLDER_BLOCKS + 1):
             return None
         sent = (log for log in logs.entries if parse_transfer_amount(log) and log.topics[1] != log.topics[2])
-        return {erc20.decode_address(log.topics[1]) for log in sent}
+        return {abi.decode_address(log.topics[1]) for log in sent}
 
     async def _send_from(self, amounts: Mapping[str, int], gas_price: int) -> Mapping[str, bool]:
         """Return which holders can send an amount to the pool in a transaction of their own, where known."""
@@ -164,9 +165,9 @@ class HolderSeller(Struct, frozen=True):
         """
         if not buyers or height is None:
             return True
-        topics = [erc20.TRANSFER_TOPIC, None, [erc20.encode_topic(buyer) for buyer in buyers]]
+        topics = [erc20.TRANSFER_TOPIC, None, [abi.encode_topic(buyer) for buyer in buyers]]
         logs = await read_recent_logs(self.rpc, self.market, self.market.token, topics, height)
-        return logs is not None and buyers <= {erc20.decode_address(log.topics[2]) for log in logs.entries}
+        return logs is not None and buyers <= {abi.decode_address(log.topics[2]) for log in logs.entries}
 
 
 def _is_gone(probe: HolderProbe, received: int) -> bool:

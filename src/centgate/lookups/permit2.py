@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from centgate.crypto import abi
+from centgate.crypto.abi import event_topic, function_selector
 from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
     ApprovalSource,
@@ -18,9 +20,7 @@ from centgate.crypto.approvals.reported import (
     ReportedSpender,
     ReportedToken,
 )
-from centgate.crypto.contract.bytecode import function_selector
-from centgate.crypto.event_logs import EventLog, event_topic
-from centgate.lookups import erc20
+from centgate.crypto.event_logs import EventLog
 from centgate.lookups.log_history import LogReader
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 
@@ -48,7 +48,7 @@ async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
     Raises ProviderFailure if no source provides logs.
     """
     kinds = (APPROVAL_TOPIC, PERMIT_TOPIC, LOCKDOWN_TOPIC)
-    logs = await reader.read([kinds, erc20.encode_topic(wallet)], address=PERMIT2)
+    logs = await reader.read([kinds, abi.encode_topic(wallet)], address=PERMIT2)
     events = [event for log in logs.entries for event in _parse_event(log)]
     now = int(time.time())
     newest = {(event.token, event.spender): event for event in events}
@@ -68,7 +68,7 @@ async def scan_grants(reader: LogReader, wallet: str) -> GrantScan:
 
 def allowance_call(owner: str, token: str, spender: str) -> ContractCall:
     """Call Permit2's allowance."""
-    addresses = b"".join(map(erc20.encode_address, (owner, token, spender)))
+    addresses = b"".join(map(abi.encode_address, (owner, token, spender)))
     return ContractCall(PERMIT2, ALLOWANCE_SELECTOR + addresses)
 
 
@@ -85,9 +85,9 @@ def _parse_event(log: EventLog) -> Iterator[_GrantEvent]:
         return
     first, second = log.data[2:66], log.data[66:130]
     if log.topics[0] == LOCKDOWN_TOPIC:
-        yield _GrantEvent(erc20.decode_address(first), erc20.decode_address(second), 0, 0, log)
+        yield _GrantEvent(abi.decode_address(first), abi.decode_address(second), 0, 0, log)
     elif log.topics[0] in (APPROVAL_TOPIC, PERMIT_TOPIC) and len(log.topics) == 4:
-        token, spender = map(erc20.decode_address, log.topics[2:])
+        token, spender = map(abi.decode_address, log.topics[2:])
         yield _GrantEvent(token, spender, int(first, 16), int(second, 16), log)
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from centgate.chains import is_burn_address
+from centgate.crypto import abi
 from centgate.crypto.event_logs import EventLog, EventLogs
 from centgate.crypto.token.token_rule import HOLDER_CHECKS
 from centgate.crypto.token.trade_probes import FEW_HOLDERS
@@ -66,7 +67,7 @@ async def find_purchases(rpc: Rpc, market: TokenMarket, height: int | None) -> P
     if height is None:
         return PoolPurchases({}, {})
     pool = market.pool
-    sent_by_pool = [erc20.TRANSFER_TOPIC, erc20.encode_topic(pool.address)]
+    sent_by_pool = [erc20.TRANSFER_TOPIC, abi.encode_topic(pool.address)]
     swaps, transfers = await asyncio.gather(
         read_recent_logs(rpc, market, pool.address, [SWAP_TOPICS], height),
         read_recent_logs(rpc, market, market.token, sent_by_pool, height),
@@ -109,7 +110,7 @@ def _list_purchases(
     """Return the purchases by their recipient, which is the last indexed argument."""
     purchases: dict[str, BuyerPurchases] = {}
     for log in logs.entries if logs else ():
-        buyer, amount = erc20.decode_address(log.topics[2]), read_amount(log)
+        buyer, amount = abi.decode_address(log.topics[2]), read_amount(log)
         if amount and not is_burn_address(buyer) and buyer not in (market.token, market.pool.address):
             earlier = purchases[buyer].amount if buyer in purchases else 0
             purchases[buyer] = BuyerPurchases(earlier + amount, log.block)

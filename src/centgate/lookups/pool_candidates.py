@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from centgate.chains import CHAIN_BY_ID, ZERO_ADDRESS, well_known_chain
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import decode_uint, encode_address, encode_uint, function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, HOOKED_TIER, POOL_KINDS, QUOTE_TOKENS, Exchange
 from centgate.crypto.token.pool_math import is_possible_root
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, QuoteToken
 from centgate.lookups.contract_answers import parse_address
-from centgate.lookups.erc20 import decode_uint, encode_address, encode_uint
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.signing.evm import keccak
 

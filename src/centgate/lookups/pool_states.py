@@ -9,17 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from centgate.coercion import MAX_BASE_UNITS
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import WORD, decode_uint, decode_word, encode_address, encode_uint, function_selector
 from centgate.crypto.token.pool_math import FEE_UNIT, is_possible_root, price_of_sqrt, price_of_stable
 from centgate.crypto.token.pools import MAX_V4_AMOUNT, PoolKey, PoolState
-from centgate.lookups.erc20 import (
-    WORD,
-    balance_of_call,
-    decode_uint,
-    decode_word,
-    encode_address,
-    encode_uint,
-)
+from centgate.lookups.erc20 import balance_of_call
 from centgate.lookups.pool_candidates import FoundPool, parse_term
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc

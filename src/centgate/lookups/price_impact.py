@@ -9,14 +9,13 @@ from functools import partial
 
 from centgate.chains import well_known_chain
 from centgate.coercion import MAX_BASE_UNITS
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import WORD, decode_uint, decode_word, encode_address, encode_uint, function_selector
 from centgate.crypto.token.exchange_tables import EXCHANGES, Exchange
 from centgate.crypto.token.pool_math import is_last_root, loss_percent, quote_v2_sale
 from centgate.crypto.token.pools import MAX_V4_AMOUNT, PoolKey, PoolState, PriceImpact
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt
 from centgate.lookups.contract_answers import confirm_answer, has_any_code
-from centgate.lookups.erc20 import WORD, decode_uint, decode_word, encode_address, encode_uint
 from centgate.lookups.pool_candidates import NATIVE_CURRENCY, encode_v4_terms
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc

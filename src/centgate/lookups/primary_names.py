@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct
 
 from centgate.chains import well_known_chain
-from centgate.crypto.contract.bytecode import function_selector, parse_address_word
+from centgate.crypto import abi
+from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.crypto.wallet.primary_names import (
     BASENAME_REGISTRIES,
     BASENAME_RESOLVERS,
@@ -24,7 +25,6 @@ from centgate.crypto.wallet.primary_names import (
     parse_ens_name,
 )
 from centgate.fallback import attempt
-from centgate.lookups import erc20
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.rpc import Rpc
 
@@ -55,7 +55,7 @@ def list_name_calls(chain_id: int, address: str) -> dict[str, ContractCall]:
         return {resolver: ContractCall(resolver, encode_ens_lookup(address))}
     if registry := BASENAME_REGISTRIES.get(known):
         registrar = L2_REVERSE_REGISTRARS[known]
-        stated = function_selector("nameForAddr(address)") + erc20.encode_address(address)
+        stated = function_selector("nameForAddr(address)") + abi.encode_address(address)
         node = hash_reverse_basename(address)
         return {
             registrar: ContractCall(registrar, stated),
@@ -85,7 +85,7 @@ async def read_primary_name(
 
 def _parse_ens_answer(returned: bytes | None) -> PrimaryName:
     name = parse_ens_name(returned)
-    if name is None and erc20.decode_text(returned):
+    if name is None and abi.decode_text(returned):
         return PrimaryName(
             warning="the ENS name of the address is left out: it has other characters than a-z, 0-9 and "
             "hyphens"
@@ -120,12 +120,12 @@ class _BasenameReading(Struct, frozen=True):
         stated = self.answers[L2_REVERSE_REGISTRARS[self._chain]]
         if stated is None:
             raise _UnknownBasename("the node did not tell")
-        return await self._check(erc20.decode_text(stated), encode_base_lookup, parse_base_address)
+        return await self._check(abi.decode_text(stated), encode_base_lookup, parse_base_address)
 
     async def read_own(self) -> PrimaryName:
         """Return the name at Basenames' own resolvers, if its address is this one."""
         stated = _find_record(BASENAME_REGISTRIES[self._chain], self.answers)
-        return await self._check(erc20.decode_text(stated), encode_address_lookup, parse_address_word)
+        return await self._check(abi.decode_text(stated), encode_address_lookup, parse_address_word)
 
     async def _check(
         self,
@@ -175,7 +175,7 @@ def _find_record(registry: str, answers: _Answers) -> bytes:
     Another resolver may have a record of a former owner.
     """
     word = answers[registry]
-    if word is None or len(word) != erc20.WORD:
+    if word is None or len(word) != abi.WORD:
         raise _UnknownBasename("the node did not tell")
     resolver = parse_address_word(word)
     if resolver is None:

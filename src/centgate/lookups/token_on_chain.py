@@ -8,14 +8,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from centgate.crypto import abi
+from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
 from centgate.crypto.contract.bytecode import (
     delegation_target,
-    function_selector,
     has_delegatecall,
     is_reserved,
     match_clone,
-    parse_address_word,
 )
 from centgate.crypto.contract.code_analysis import CodeAnalysis
 from centgate.crypto.contract.diamonds import (
@@ -253,10 +253,10 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     pointers = dict(zip(slots, map(parse_address_word, words), strict=True))
     name, symbol, decimals, supply, *owners, loupe = answers
     identity = TokenIdentity(
-        clean_line(erc20.decode_text(name)),
-        clean_line(erc20.decode_text(symbol)),
+        clean_line(abi.decode_text(name)),
+        clean_line(abi.decode_text(symbol)),
         erc20.decode_decimals(decimals),
-        erc20.decode_uint(supply),
+        abi.decode_uint(supply),
     )
     owner = choose_owner(map(parse_owner, owners))
     clone = match_clone(code)

@@ -10,10 +10,9 @@ from typing import TypeVar
 from msgspec import Struct
 
 from centgate.chains import ZERO_ADDRESS
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import WORD, encode_address, encode_uint, function_selector
 from centgate.crypto.token.pools import DYNAMIC_FEE, PoolKey, PoolKind
 from centgate.crypto.token.trade_funding import TradeFunding, trade_funding
-from centgate.lookups.erc20 import WORD, encode_address, encode_uint
 from centgate.providers.jsonrpc.simulated_calls import AccountState, CallOutcome, SimulatedCall
 from centgate.solidity import load_contract
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto import abi
+from centgate.crypto.abi import function_selector
 from centgate.crypto.token.pools import PoolKey, PoolKind
 from centgate.lookups import erc20
 from centgate.lookups.contract_answers import parse_address
@@ -55,7 +56,7 @@ async def identify_pools(rpc: Rpc, chain_id: int, token: str, addresses: Sequenc
         balance, *answers = returned[number * size : (number + 1) * size]
         key = _PoolAnswers(dict(zip(_PROBES, answers, strict=True))).identify(address, token)
         if key:
-            found.append((erc20.decode_uint(balance) or 0, key))
+            found.append((abi.decode_uint(balance) or 0, key))
     return [key for _, key in sorted(found, key=lambda entry: -entry[0])]
 
 
@@ -87,5 +88,5 @@ class _PoolAnswers(Struct, frozen=True):
         return len(self.answers[name] or b"") // 32
 
     def _number(self, name: str) -> int | None:
-        value = erc20.decode_uint(self.answers[name])
+        value = abi.decode_uint(self.answers[name])
         return value if value is not None and value < 2**24 else None

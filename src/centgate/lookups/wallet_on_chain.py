@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from centgate.chains import CHAIN_BY_ID, from_chain_seconds
 from centgate.coercion import as_base_units
+from centgate.crypto import abi
 from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import KNOWN_TOKENS
 from centgate.crypto.wallet.wallets import Holding, Token, Transfer, sort_newest_first
@@ -52,7 +53,7 @@ class OnchainWallet:
         tokens = [*known_tokens, *others[:MAX_MOVED_TOKENS]]
         calls = [erc20.balance_of_call(token, self._wallet) for token in tokens]
         balances = [
-            erc20.decode_uint(returned) for returned in await self._rpc.call_contracts(self._chain_id, calls)
+            abi.decode_uint(returned) for returned in await self._rpc.call_contracts(self._chain_id, calls)
         ]
         note = (
             f" and those that moved in blocks {recent.from_block} to {recent.to_block}"
@@ -101,10 +102,10 @@ class OnchainWallet:
         return {
             token: Token(
                 token,
-                symbol=erc20.decode_text(next(answers)),
-                name=erc20.decode_text(next(answers)),
+                symbol=abi.decode_text(next(answers)),
+                name=abi.decode_text(next(answers)),
                 decimals=erc20.decode_decimals(next(answers)),
-                supply=erc20.decode_uint(next(answers)),
+                supply=abi.decode_uint(next(answers)),
             )
             for token in tokens
         }
@@ -121,7 +122,7 @@ class OnchainWallet:
     async def _read_logs(self) -> _RecentLogs:
         latest = (await self._rpc.latest_block(self._chain_id)).number
         blocks = LOG_BLOCKS if self._chain_id in CHAIN_BY_ID else DEVELOPMENT_BLOCKS
-        wallet_topic = erc20.encode_topic(self._wallet)
+        wallet_topic = abi.encode_topic(self._wallet)
         async with open_task_group() as group:
             tasks = [
                 group.create_task(
@@ -149,8 +150,8 @@ class OnchainWallet:
 def _parse_transfer(log: EventLog) -> Transfer:
     return Transfer(
         transaction=log.transaction,
-        sender=erc20.decode_address(log.topics[1]),
-        recipient=erc20.decode_address(log.topics[2]),
+        sender=abi.decode_address(log.topics[1]),
+        recipient=abi.decode_address(log.topics[2]),
         token=Token(log.address),
         amount=as_base_units(log.data[:66]),
         block=log.block,

@@ -7,7 +7,7 @@ import time
 import pytest
 from eth_abi.abi import encode
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
 from centgate.crypto.contract.diamonds import LOUPE_CALL, parse_facets, share_storage
 from centgate.crypto.token.powers import DECISIVE_SELECTORS, infer_powers

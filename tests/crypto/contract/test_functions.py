@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.functions import (
     CONTROL_BY_SELECTOR,
     SIGNATURE_BY_SELECTOR,

@@ -10,6 +10,7 @@ from fake_upstreams import load_body
 from hypothesis import given
 from hypothesis import strategies as st
 
+from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_reads import encode_call, next_reads
 from centgate.crypto.contract.account_state import (
@@ -31,12 +32,10 @@ from centgate.crypto.contract.account_state import (
 )
 from centgate.crypto.contract.bytecode import (
     delegation_target,
-    function_selector,
     has_account_constant,
     has_delegatecall,
     list_opcodes,
     match_clone,
-    parse_address_word,
 )
 from centgate.crypto.contract.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
 from centgate.crypto.contract.proxies import classify_account, is_slot_call_needed

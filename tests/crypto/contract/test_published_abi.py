@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.published_abi import (
     MAX_ABI_ENTRIES,
     MAX_SIGNATURE_CHARACTERS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.roles import (
     DEFAULT_ADMIN_ROLE,
     MAX_LISTED_MEMBERS,

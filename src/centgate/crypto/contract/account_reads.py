@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_state import (
     ADMIN_SLOT,
     BEACON_SLOT,
@@ -24,7 +25,7 @@ from centgate.crypto.contract.account_state import (
     list_pointer_slots,
     list_running,
 )
-from centgate.crypto.contract.bytecode import delegation_target, function_selector, match_clone
+from centgate.crypto.contract.bytecode import delegation_target, match_clone
 from centgate.crypto.contract.diamonds import DIAMOND_CUT
 
 

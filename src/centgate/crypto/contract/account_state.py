@@ -7,13 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, field
 
 from centgate.chains import ZERO_ADDRESS, is_burn_address
+from centgate.crypto.abi import parse_address_word
 from centgate.crypto.contract.account_kinds import AccountKind, classify_code
-from centgate.crypto.contract.bytecode import (
-    MASTER_COPY_SELECTOR,
-    is_reserved,
-    match_clone,
-    parse_address_word,
-)
+from centgate.crypto.contract.bytecode import MASTER_COPY_SELECTOR, is_reserved, match_clone
 from centgate.crypto.contract.contracts import ProxyKind
 from centgate.crypto.contract.owners import choose_owner, parse_owner
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from centgate.crypto.contract.contracts import ProxyKind
-from centgate.signing.evm import keccak
 
 DELEGATION_PREFIX = bytes.fromhex("ef0100")
 MASTER_COPY_SELECTOR = bytes.fromhex("a619486e")
 """Selector of masterCopy(), which Safe proxies implement themselves."""
 DELEGATING_OPCODES = frozenset({0xF4, 0xF2})  # DELEGATECALL, CALLCODE
 CREATING_OPCODES = frozenset({0xF0, 0xF5})  # CREATE, CREATE2
-WORD = 32
-"""Bytes of a word of storage or of ABI-encoded data."""
 _JUMPDEST = 0x5B
 _METADATA = re.compile(
     rb"[\xa1-\xa5](?:\x64ipfs\x58\x22.{34}|\x65bzzr[01]\x58\x20.{32}|\x6cexperimental[\xf4\xf5]"
@@ -49,27 +45,6 @@ _CLONES_WITH_ARGUMENTS = (
     re.compile(f"363d3d373d3d3d3d60368038038091363936013d{_TARGET}5af43d3d93803e60(?P<jump>..)57fd5bf3"),
 )
 """Clones that append arguments to the call data: clones-with-immutable-args, and EIP-3448."""
-
-
-@cache
-def function_selector(signature: str) -> bytes:
-    """Return the function selector: the first four bytes of the hash of a signature."""
-    return keccak(signature.encode())[:4]
-
-
-def parse_address_word(word: bytes | None) -> str | None:
-    """Parse a 32-byte word as an address; None for zero, or if it is not only an address."""
-    if word is None or len(word) != 32 or any(word[:12]) or not any(word):
-        return None
-    return "0x" + word[12:].hex()
-
-
-def read_number(data: bytes, position: int) -> int:
-    """Return the word at a position of ABI-encoded data; ValueError if it is beyond the data."""
-    word = data[position : position + WORD]
-    if len(word) < WORD:
-        raise ValueError("beyond the end of the data")
-    return int.from_bytes(word)
 
 
 def is_reserved(address: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from msgspec.structs import replace
 
-from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
+from centgate.crypto.abi import WORD, parse_address_word, read_number
 from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
 
 LOUPE_CALL = "facets()"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Literal
 
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 
 ContractStandard = Literal[
     "ERC-20",

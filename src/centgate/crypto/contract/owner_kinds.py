@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from centgate.chains import is_burn_address
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
-from centgate.crypto.contract.bytecode import delegation_target, function_selector
+from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.contract.owners import Owner
 
 MODULES_CALL = "getModulesPaginated(address,uint256)"

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from centgate.chains import is_burn_address
-from centgate.crypto.contract.bytecode import function_selector
+from centgate.crypto.abi import function_selector
 
 OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor", "contract", "unknown"]
 """`none`: the contract names no owner; `renounced`: an address that no one controls. `timelock` and

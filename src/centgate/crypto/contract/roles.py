@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from centgate.crypto.contract.bytecode import function_selector, parse_address_word
+from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.signing.evm import keccak
 
 DEFAULT_ADMIN_ROLE = "DEFAULT_ADMIN_ROLE"

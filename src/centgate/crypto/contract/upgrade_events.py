@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
-from centgate.crypto.contract.bytecode import WORD, parse_address_word, read_number
+from centgate.crypto.abi import WORD, event_topic, parse_address_word, read_number
 from centgate.crypto.contract.contracts import ProxyKind
-from centgate.crypto.event_logs import EventLog, event_topic
+from centgate.crypto.event_logs import EventLog
 
 UPGRADED_TOPIC = event_topic("Upgraded(address)")
 """Upgraded(address implementation) of EIP-1967, also of beacons; the argument is indexed in most."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_finding import (
     AccountEvidence,
     AccountFinding,
@@ -19,7 +20,6 @@ from centgate.crypto.contract.account_state import (
     ChainState,
     list_running,
 )
-from centgate.crypto.contract.bytecode import function_selector
 
 _UPGRADE_FUNCTIONS = ("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "updateCodeAddress(address)")
 _ADMIN_UPGRADE_FUNCTIONS = ("upgrade(address,address)", "upgradeAndCall(address,address,bytes)")

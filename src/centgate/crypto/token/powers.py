@@ -12,7 +12,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from centgate.crypto.contract.bytecode import CREATING_OPCODES, DELEGATING_OPCODES, function_selector
+from centgate.crypto.abi import function_selector
+from centgate.crypto.contract.bytecode import CREATING_OPCODES, DELEGATING_OPCODES
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable
 from centgate.crypto.contract.diamonds import DIAMOND_CUT
 from centgate.crypto.contract.owners import OWNER_GETTERS

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import reduce
 
-from centgate.crypto.contract.bytecode import WORD, function_selector, parse_address_word
+from centgate.crypto.abi import WORD, function_selector, parse_address_word
 from centgate.signing.evm import keccak
 
 ENS_RESOLVERS: Mapping[int, str] = {1: "0xeeeeeeee14d718c2b47d9923deab1335e144eeee"}

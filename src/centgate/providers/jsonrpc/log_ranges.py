@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from centgate.coercion import get_path
-from centgate.crypto.event_logs import EventLog, EventLogs, TopicFilter, has_topics, parse_event_log
+from centgate.crypto.event_logs import (
+    EventLog,
+    EventLogs,
+    TopicFilter,
+    has_topics,
+    parse_event_log,
+)
 from centgate.errors import ProviderFailure
 from centgate.provider import RequestTrace
 from centgate.providers.jsonrpc.client import RpcNode

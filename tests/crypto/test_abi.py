@@ -1,11 +1,11 @@
-"""Texts that tokens return: strings, old tokens' bytes32, and nonsense."""
+"""Texts that contracts return: strings, bytes32 of old tokens, and nonsense."""
 
 from __future__ import annotations
 
 import pytest
 from eth_abi.abi import encode
 
-from centgate.lookups.erc20 import decode_text
+from centgate.crypto.abi import decode_text
 
 LONG = "A name of more than thirty-two bytes, \u00e9"
 
