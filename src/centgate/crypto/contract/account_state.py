@@ -81,8 +81,7 @@ class ChainState(Struct):
 
     def returned_address(self, address: str, signature: str) -> str | None:
         """Return the address that a call returned; None if it returned none."""
-        data = self.call_results.get((address, signature))
-        return parse_address_word(data) if data and len(data) == 32 else None
+        return parse_address_word(self.call_results.get((address, signature)))
 
     def owner_address(self, address: str) -> str | None:
         """Return the owner() of a contract; the zero address if renounced, None if it did not return one."""

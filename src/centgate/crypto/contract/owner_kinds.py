@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from centgate.chains import is_burn_address
-from centgate.crypto.abi import function_selector
+from centgate.crypto.abi import encode_uint, function_selector
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, classify_code
 from centgate.crypto.contract.bytecode import delegation_target
 from centgate.crypto.contract.owners import Owner
@@ -22,7 +22,7 @@ OWNER_CALLS: Mapping[str, bytes] = {
         "votingDelay()",
         "votingPeriod()",
     )
-} | {MODULES_CALL: function_selector(MODULES_CALL) + (1).to_bytes(32) * 2}
+} | {MODULES_CALL: function_selector(MODULES_CALL) + encode_uint(1) * 2}
 """Call data by function, for the calls that tell a Safe (getThreshold, getOwners, VERSION), a timelock of
 OpenZeppelin (getMinDelay) or Compound (delay), and a governor (votingDelay, votingPeriod) apart.
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from centgate.crypto.abi import function_selector, parse_address_word
+from centgate.crypto.abi import encode_address, encode_uint, function_selector, parse_address_word
 from centgate.signing.evm import keccak
 
 DEFAULT_ADMIN_ROLE = "DEFAULT_ADMIN_ROLE"
@@ -61,10 +61,9 @@ def list_role_calls(
         if lists_members:
             calls[name, _COUNT, ""] = function_selector(_COUNT) + role
             for number in range(MAX_LISTED_MEMBERS):
-                calls[name, _MEMBER, str(number)] = function_selector(_MEMBER) + role + number.to_bytes(32)
+                calls[name, _MEMBER, str(number)] = function_selector(_MEMBER) + role + encode_uint(number)
         for each in dict.fromkeys(candidates):
-            word = bytes.fromhex(each[2:]).rjust(32, b"\0")
-            calls[name, _HAS_ROLE, each] = function_selector(_HAS_ROLE) + role + word
+            calls[name, _HAS_ROLE, each] = function_selector(_HAS_ROLE) + role + encode_address(each)
     return calls
 
 
@@ -86,7 +85,7 @@ def _parse_role(name: str, answers: Mapping[tuple[str, str, str], bytes | None])
     held = [
         argument
         for (asked, function, argument), returned in answers.items()
-        if (asked, function) == (name, _HAS_ROLE) and returned == (1).to_bytes(32)
+        if (asked, function) == (name, _HAS_ROLE) and returned == encode_uint(1)
     ]
     count = _word(answers.get((name, _COUNT, "")))
     number = int.from_bytes(count) if count is not None else None
