@@ -104,6 +104,7 @@ class ProviderRole(Struct, frozen=True):
 
 
 P = TypeVar("P", bound="Provider")
+V = TypeVar("V")
 Primary = Annotated[P, ProviderRole("primary")]
 Secondary = Annotated[P, ProviderRole("secondary")]
 Enrichment = Annotated[P, ProviderRole("enrichment")]
@@ -340,6 +341,17 @@ class Provider:
             if len(part) >= MIN_SECRET_LENGTH:
                 text = text.replace(part, "\u2026")
         return text
+
+    def parse_each(self, rows: Sequence[Any], parse: Callable[[Any], V | None], noun: str) -> list[V]:
+        """Parse the rows of an answer; warn of unreadable ones. Raises ProviderError if all are."""
+        parsed = [value for row in rows if (value := parse(row)) is not None]
+        if rows and not parsed:
+            raise self.invalid_response(f"returned {noun} that cannot be parsed")
+        if unreadable := len(rows) - len(parsed):
+            self.trace.add_warning(
+                f"{self.info.label}: {unreadable} of {len(rows)} {noun} could not be read and are left out"
+            )
+        return parsed
 
     def no_data(self, what: str) -> NoData:
         """Return a NoData error: the provider has no data; `what` follows `knows` in the message."""

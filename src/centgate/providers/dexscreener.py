@@ -84,15 +84,7 @@ class DexScreener(Provider):
         chain_rows = [row for row in rows if _named_chains(row) <= {chain}]
         if rows and not chain_rows:
             raise self.invalid_response(f"returned pairs of another chain than {chain}")
-        pairs = [pair for row in chain_rows if (pair := parse_pair(row, chain_id))]
-        if chain_rows and not pairs:
-            raise self.invalid_response("returned pairs that cannot be parsed")
-        if unreadable := len(chain_rows) - len(pairs):
-            self.trace.add_warning(
-                f"{self.info.label}: {unreadable} of {len(chain_rows)} pairs could not be read "
-                "and are left out"
-            )
-        return pairs
+        return self.parse_each(chain_rows, partial(parse_pair, chain_id=chain_id), "pairs")
 
 
 def _pair_rows(body: Any) -> list[Any]:

@@ -111,15 +111,8 @@ class GeckoTerminal(Provider):
         network = CHAIN_NAMES[chain_id]
         if any(_is_foreign(row, network) for row in rows):
             raise self.invalid_response(f"returned pools of another chain than {network}")
-        symbols = _parse_symbols(body)
-        pairs = [pair for row in rows if (pair := parse_pool(row, chain_id, symbols))]
-        if rows and not pairs:
-            raise self.invalid_response("returned pools that cannot be parsed")
-        if unreadable := len(rows) - len(pairs):
-            self.trace.add_warning(
-                f"{self.info.label}: {unreadable} of {len(rows)} pools could not be read and are left out"
-            )
-        return pairs
+        parse = partial(parse_pool, chain_id=chain_id, symbols=_parse_symbols(body))
+        return self.parse_each(rows, parse, "pools")
 
 
 def _is_api_reply(reply: UpstreamResponse) -> bool:
