@@ -188,7 +188,7 @@ async def read_onchain_state(
     chain_id: int,
     wallet: str,
     reported: Sequence[ReportedApproval],
-    scan: ApprovalScan | None = None,
+    scan: ApprovalScan | None,
 ) -> OnchainState:
     """Read the current allowances of the first `MAX_READ_APPROVALS` of these, and the times of their blocks.
 

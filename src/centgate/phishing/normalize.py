@@ -64,7 +64,7 @@ def has_path(entry: str) -> bool:
 class EntryNormalizer:
     """Normalises entries, one list at a time, and records the dropped ones."""
 
-    def __init__(self, *, single_labels: Collection[str] = ()) -> None:
+    def __init__(self, *, single_labels: Collection[str]) -> None:
         self.single_labels = frozenset(single_labels)
         """Single labels that are known not to be top-level domains."""
         self.paths = PathTree()

@@ -145,9 +145,9 @@ def search(file: Path, topic: str | None, budget: int) -> list[DocSnippet]:
 def collect_chunks(
     documents: list[PackageDocument],
     metadata: Mapping[str, str],
-    entries: Sequence[str] = (),
+    entries: Sequence[str],
     *,
-    deadline: float = math.inf,
+    deadline: float,
 ) -> Iterator[Chunk]:
     """Yield the chunks of a library in the order of its documents, without repetitions.
 

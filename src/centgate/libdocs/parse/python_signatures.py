@@ -27,7 +27,7 @@ _VISIBLE_DECORATORS = (
 )
 
 
-def format_signature(function: FunctionNode, *, method: bool = False) -> str:
+def format_signature(function: FunctionNode, *, method: bool) -> str:
     """Return the function as a stub, with its decorators, without `self` and the docstring."""
     decorators = [
         f"@{name}\n" for name in map(expression_name, function.decorator_list) if name in _VISIBLE_DECORATORS

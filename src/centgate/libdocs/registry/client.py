@@ -19,7 +19,7 @@ from centgate.libdocs.registry.go import GoRegistry
 from centgate.libdocs.registry.npm import NpmRegistry, types_package_name
 from centgate.libdocs.registry.package_names import PackageCandidate, RegistryName
 from centgate.libdocs.registry.packages import MANY_RELEASES, Archive, Package
-from centgate.libdocs.registry.parsing import MAX_ARCHIVE_BYTES, download_archive
+from centgate.libdocs.registry.parsing import download_archive
 from centgate.libdocs.registry.pypi import PypiRegistry
 from centgate.upstream import Upstream
 
@@ -104,7 +104,7 @@ class RegistryClient:
         """Return another release of a package; None if it does not exist."""
         return await self._registries[package.registry].fetch_release(package.name, version)
 
-    async def download(self, package: Package, archive: Archive, max_bytes: int = MAX_ARCHIVE_BYTES) -> bytes:
+    async def download(self, package: Package, archive: Archive, max_bytes: int) -> bytes:
         """Return the bytes of an archive. Raises AnswerTooLong if there are more than `max_bytes`."""
         return await download_archive(self._registries[package.registry].upstream, archive, max_bytes)
 

@@ -150,7 +150,7 @@ class RpcNode:
             return failure
 
     async def get_logs(
-        self, topics: Sequence[Any], floor: int, end: int, *, address: str | None = None
+        self, topics: Sequence[Any], floor: int, end: int, *, address: str | None
     ) -> tuple[list[RawLog], int]:
         """Return the logs of as many blocks up to `end` as the node allows, and the first of these blocks.
 

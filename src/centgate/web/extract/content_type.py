@@ -118,7 +118,7 @@ def parse_media_type(content_type: str | None) -> str:
     return (content_type or "").split(";")[0].strip().lower()
 
 
-def detect_kind(body: bytes, content_type: str | None, path: str = "") -> DocumentKind:
+def detect_kind(body: bytes, content_type: str | None, path: str) -> DocumentKind:
     """Return the kind to read a body as; `path` is the URL's, for its file extension."""
     declared = parse_media_type(content_type)
     start = body[:_SNIFF_BYTES]

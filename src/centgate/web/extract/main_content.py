@@ -79,7 +79,7 @@ class MainContent(Struct, frozen=True):
     """True if the first reading lost much of the text, and one that holds more is returned."""
 
 
-def extract_main_content(body: Element, *, is_article: bool = False) -> MainContent:
+def extract_main_content(body: Element, *, is_article: bool) -> MainContent:
     """Return the main content of a body; modifies the body. `is_article`: the page says that it is one."""
     container = find_container(body)
     inside = TextDensity(body).unlinked_length(container) if container is not None else 0

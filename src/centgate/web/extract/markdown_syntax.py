@@ -29,7 +29,7 @@ def normalize_markdown(markdown: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def format_code_block(code: str, language: str = "") -> str:
+def format_code_block(code: str, language: str) -> str:
     """Return a code block whose fence is longer than any in the code."""
     longest = max((len(run) for run in BACKTICKS.findall(code)), default=0)
     fence = "`" * max(3, longest + 1)

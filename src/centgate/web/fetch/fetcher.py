@@ -287,10 +287,9 @@ async def open_fetcher(
     user_agent: str,
     *,
     resolve: ResolveFunction | None = None,
-    tls: ssl.SSLContext | None = None,
 ) -> AsyncGenerator[Fetcher]:
     """Open a fetcher and close it on exit."""
-    fetcher = Fetcher(policy, user_agent, resolve=resolve, tls=tls)
+    fetcher = Fetcher(policy, user_agent, resolve=resolve)
     try:
         yield fetcher
     finally:
