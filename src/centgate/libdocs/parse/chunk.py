@@ -30,6 +30,12 @@ MIN_TEXT = 50
 """Minimum characters of explanation in a chunk without code."""
 MAX_CODE = 3600
 """Maximum characters of code in one chunk; longer code is cut."""
+MAX_PART_CODE = MAX_CODE * 3 // 4
+"""Maximum characters of a part of code that is divided."""
+_PARAMETER = re.compile(r"^- `(\w{2,60})", re.MULTILINE)
+_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
+_BLOB = re.compile(r"https://(?P<site>github\.com|gitlab\.com)/[^?#]*?/blob/")
+_RENDERED = re.compile(r"\.(?:md|mdx|markdown|rst)(?:$|\?)", re.IGNORECASE)
 
 
 class Chunk(Struct, frozen=True):
@@ -98,11 +104,11 @@ def _split_chunk(chunk: Chunk) -> list[Chunk]:
 
 def _split_code(chunk: Chunk, code: str, texts: list[str]) -> list[Chunk]:
     """Split an example that is too long for one chunk. The end of a very long one is cut."""
-    parts = split_code(code, MAX_CODE * 3 // 4)
+    parts = split_code(code, MAX_PART_CODE)
     if len(parts) > MAX_CODE_PARTS:
         parts = [
             *parts[: MAX_CODE_PARTS - 1],
-            cut_code("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_CODE * 3 // 4, chunk.language),
+            cut_code("\n".join(parts[MAX_CODE_PARTS - 1 :]), MAX_PART_CODE, chunk.language),
         ]
     chunks = [replace(chunk, code=None, language=None, text=text, complete=None) for text in texts[:-1]]
     for number, part in enumerate(parts, 1):
@@ -152,9 +158,3 @@ def _parameter_names(chunk: Chunk, text: str) -> tuple[str, ...]:
     if not chunk.names:
         return ()
     return tuple(f"{chunk.names[-1]}.{entry}" for entry in _PARAMETER.findall(text))[:40]
-
-
-_PARAMETER = re.compile(r"^- `(\w{2,60})", re.MULTILINE)
-_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
-_BLOB = re.compile(r"https://(?P<site>github\.com|gitlab\.com)/[^?#]*?/blob/")
-_RENDERED = re.compile(r"\.(?:md|mdx|markdown|rst)(?:$|\?)", re.IGNORECASE)
