@@ -177,10 +177,8 @@ class SiteMapper(FetchingProvider):
         return await self._parse_page(fetched, words)
 
     async def _check_robots(self, url: str) -> None:
-        if not self._respects_robots:
-            return
-        if disallowed := await self._server_resources.robots.disallow_reason(url):
-            raise FetchFailed(disallowed.reason, disallowed.message)
+        if self._respects_robots:
+            await self._server_resources.robots.require_allowed(url)
 
     async def _parse_page(self, fetched: FetchResult, words: str) -> _StartPage:
         """Parse a response: the pages that it links to or lists, and the sitemaps that it names."""

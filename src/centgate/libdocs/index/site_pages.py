@@ -143,13 +143,13 @@ class SiteReader:
     async def _fetch_text(self, url: str, max_bytes: int) -> SitePage | None:
         """Return a text of a site; None if there is none, or if robots.txt does not allow it."""
         try:
-            await self._check_robots(url)
+            await self._robots.require_allowed(url)
             found = await self._fetcher.fetch(
                 url,
                 timeout=SITE_SECONDS,
                 max_bytes=max_bytes,
                 media_types=_TEXT_TYPES,
-                check_redirect=check_redirects(url, self._check_robots),
+                check_redirect=check_redirects(url, self._robots.require_allowed),
             )
         except FetchFailed as failure:
             self._has_failed |= failure.reason in _PASSING_REASONS
@@ -161,10 +161,6 @@ class SiteReader:
             return None
         text = found.body.decode("utf-8", "replace").strip()
         return None if not text or text.startswith("<") else SitePage(found.url, text)
-
-    async def _check_robots(self, url: str) -> None:
-        if disallowed := await self._robots.disallow_reason(url):
-            raise FetchFailed(disallowed.reason, disallowed.message)
 
 
 def _find_folder(url: str) -> str:

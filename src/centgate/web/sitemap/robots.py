@@ -93,6 +93,11 @@ class Robots:
             return disallowed
         return Disallowed("robots", f"robots.txt of {host} does not allow it")
 
+    async def require_allowed(self, url: str) -> None:
+        """Raise FetchFailed if a page may not be fetched."""
+        if disallowed := await self.disallow_reason(url):
+            raise FetchFailed(disallowed.reason, disallowed.message)
+
     async def crawl_delay(self, url: str) -> float:
         """Return the seconds that robots.txt wants between two requests; 0 if it names none."""
         rules = await self._load_rules(_split_origin(url)[0])
