@@ -185,8 +185,9 @@ tokens. "Expected" is a name that the answer should contain; **no** marks an ans
 test: it does not show that the passage is the best one available. The titles of the first snippets are listed
 so that readers can judge them.
 
-Only the published packages are read. Many projects publish their guides elsewhere; for these, the answers
-consist of reference documentation (signatures, docstrings, declarations) with few explanations.
+Besides the published packages, the sites that they name are read as far as this machine reaches them. Many
+projects publish their guides there alone; without these, the answers consist of reference documentation
+(signatures, docstrings, declarations) with few explanations.
 
 Measured on {cores} processor cores; {load:.1f} processes were running or waiting on average, this one
 included.
