@@ -36,11 +36,6 @@ class AcceptedToken(Struct, frozen=True):
         return f"{self.asset.name} ({self.asset.address}) on {self.network} to {self.pay_to}"
 
     @property
-    def chain_id(self) -> int:
-        """The EIP-155 id of the network."""
-        return int(self.network.removeprefix("eip155:"))
-
-    @property
     def is_known_usdc(self) -> bool:
         """True if this software knows the token as Circle's USDC."""
         usdc = USDC.get(self.network)

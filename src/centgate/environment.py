@@ -11,6 +11,11 @@ from dotenv import dotenv_values
 PREFIX = "CENTGATE_"
 
 
+def node_variable(network: str) -> str:
+    """Return the name of the variable with the addresses of a network's nodes; `network` is CAIP-2."""
+    return f"{PREFIX}RPC_{network.removeprefix('eip155:')}_URL"
+
+
 def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dict[str, str]:
     """Return all non-empty `CENTGATE_` variables without prefix; `X_FILE` sets X to its content.
 

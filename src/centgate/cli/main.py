@@ -377,6 +377,7 @@ def _log_nodes(settings: Settings) -> None:
     """Log the chain nodes that are asked about payments whose outcome the facilitator does not report."""
     import structlog
 
+    from centgate.environment import node_variable
     from centgate.payments.chain.nodes import select_nodes
 
     log = structlog.get_logger()
@@ -385,11 +386,10 @@ def _log_nodes(settings: Settings) -> None:
         if nodes.urls:
             log.info("unknown outcomes are resolved on the chain", nodes=nodes.description)
         else:
-            chain_id = network.removeprefix("eip155:")
             log.warning(
                 "unknown outcomes are left to the facilitator alone",
                 nodes=nodes.description,
-                next_step=f"set CENTGATE_RPC_{chain_id}_URL",
+                next_step=f"set {node_variable(network)}",
             )
 
 

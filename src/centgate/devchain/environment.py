@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from centgate.devchain.accounts import DEFAULT_PAYEE
 from centgate.devchain.devnet import DevChain, open_devchain
+from centgate.environment import node_variable
 from centgate.provider_settings import ProviderSettings
 from centgate.settings import Settings, find_variables
 
@@ -48,7 +49,7 @@ class DevEnvironment(Struct, frozen=True):
             "CENTGATE_FACILITATOR_URL": self.chain.facilitator_url,
             "CENTGATE_NETWORK": self.settings.network,
             "CENTGATE_PAY_TO": self.settings.pay_to,
-            f"CENTGATE_RPC_{self.chain.chain_id}_URL": self.chain.rpc_url,
+            node_variable(self.chain.network): self.chain.rpc_url,
         }
         return _join_export(variables)
 
@@ -86,7 +87,7 @@ def devchain_settings(chain: DevChain, settings: Settings, folder: Path) -> Sett
         update={
             **{name: Settings.model_fields[name].default for name in _UNUSED},
             "pay_to": settings.pay_to or DEFAULT_PAYEE,
-            "network": f"eip155:{chain.chain_id}",
+            "network": chain.network,
             "facilitator_url": chain.facilitator_url,
             "database_url": f"sqlite:///{folder / 'journal.db'}",
             # an index that the operator has built can be tried here

@@ -17,6 +17,7 @@ from centgate.client import BuyerError, Centgate, Ledger, Wallet
 from centgate.client.errors import NoWallet
 from centgate.client.node import Balance, open_node
 from centgate.client.settings import BuyerSettings
+from centgate.environment import node_variable
 from centgate.signing.assets import Asset, describe_token
 
 
@@ -126,7 +127,7 @@ def _read_configured_balance(
     None without such a node, or if it cannot be asked: nobody named it for this wallet.
     """
     for network in networks:
-        urls = os.environ.get(f"CENTGATE_RPC_{network.removeprefix('eip155:')}_URL", "")
+        urls = os.environ.get(node_variable(network), "")
         with suppress(BuyerError):
             if balance := _read_balance(wallet, urls.split(",")[0].strip() or None, assets):
                 return balance

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import SecretStr
 
-from centgate.environment import PREFIX
+from centgate.environment import PREFIX, node_variable
 from centgate.providers.jsonrpc.client import RpcNode
 from centgate.resources import Resources, open_resources
 from centgate.settings import Settings
@@ -111,7 +111,7 @@ class DoctorContext(Struct, frozen=True, dict=True):
     @cached_property
     def node_setting(self) -> str:
         """Name of the setting with this node's URL."""
-        return f"{PREFIX}RPC_{self.settings.chain_id}_URL"
+        return node_variable(self.settings.network)
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:

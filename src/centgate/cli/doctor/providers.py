@@ -9,7 +9,7 @@ from centgate.catalog import all_providers, all_services, sources_by_resale
 from centgate.chains import CHAIN_BY_ID
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
-from centgate.environment import PREFIX
+from centgate.environment import PREFIX, node_variable
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
 from centgate.provider import Provider, RequestTrace, Resale
 from centgate.providers.jsonrpc.client import CallFeatures, run_concurrently
@@ -93,7 +93,7 @@ async def check_simulation(deployment: DoctorContext) -> Finding:
     lacking = [chain for chain, nodes in known.items() if not any(_is_complete(node) for node in nodes)]
     if not lacking:
         return ok(what) if known else skip("no node is configured")
-    variable = f"{PREFIX}RPC_{lacking[0]}_URL"
+    variable = node_variable(f"eip155:{lacking[0]}")
     return warn(what, f"set {variable} to a node that runs calls without recipient and overrides of code")
 
 

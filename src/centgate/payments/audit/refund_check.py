@@ -8,7 +8,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from centgate.environment import PREFIX
+from centgate.environment import node_variable
 from centgate.payments.audit import audit_queries
 from centgate.payments.audit.refunds import Refund, record_refund
 from centgate.payments.chain.chain_client import ChainClient
@@ -75,7 +75,7 @@ class RefundRecorder(Struct, frozen=True):
         except ChainUnreachable as error:
             return RefundProblem(
                 f"the payment is {record.state} here, and it could not be checked if its money arrived "
-                f"({error}): set {_node_variable(record)} or try again"
+                f"({error}): set {node_variable(record.key.network)} or try again"
             )
         objection = None if was_received else _find_objection(record, self.view, refund.transaction)
         if objection:
@@ -106,7 +106,8 @@ class RefundRecorder(Struct, frozen=True):
         """Return the amount that a transaction moved to the payer if it covers the refund of a payment."""
         nodes = select_nodes(self.settings, record.key.network)
         if not nodes.urls:
-            message = f"there is {nodes.description} to check the transaction: set {_node_variable(record)}"
+            variable = node_variable(record.key.network)
+            message = f"there is {nodes.description} to check the transaction: set {variable}"
             return RefundProblem(message, can_be_unchecked=True)
         async with open_node_session() as session:
             try:
@@ -154,10 +155,6 @@ class RefundRecorder(Struct, frozen=True):
         async with open_node_session() as session:
             chain = ChainClient(session, nodes)
             return isinstance(await chain.find_payment(query, await chain.read_safe_block()), OnchainPayment)
-
-
-def _node_variable(record: PaymentRecord) -> str:
-    return f"{PREFIX}RPC_{record.key.network.removeprefix('eip155:')}_URL"
 
 
 def _find_objection(record: PaymentRecord, view: ViewSettings, transaction: str) -> str | None:

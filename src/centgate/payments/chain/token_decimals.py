@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from centgate.accepted_tokens import AcceptedToken
-from centgate.environment import PREFIX
+from centgate.environment import PREFIX, node_variable
 from centgate.payments.chain.chain_client import ChainClients
 from centgate.payments.chain.payment_node import ChainUnreachable, open_node_session
 from centgate.settings import Settings
@@ -33,7 +33,7 @@ def _check_token(token: AcceptedToken, decimals: int | None, name: str) -> str |
     if decimals is None:
         return (
             f"{name}: could not read the decimals of {address}; assuming {expected}. Set "
-            f"a working node in {PREFIX}RPC_{token.chain_id}_URL to have them checked at start"
+            f"a working node in {node_variable(token.network)} to have them checked at start"
         )
     if decimals != expected:
         raise ValueError(

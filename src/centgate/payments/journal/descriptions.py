@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from msgspec import Struct
 
+from centgate.environment import node_variable
 from centgate.payments.database.sql import ResultRow
 from centgate.payments.database.tables import OpenCause
 from centgate.payments.journal.read_model import PaymentRecord
@@ -171,7 +172,8 @@ def describe_next_step(record: PaymentRecord, view: ViewSettings) -> str:
         case "open":
             return (
                 "Servers keep checking; `centgate payments reconcile` checks now. A node of the "
-                f"network ({_rpc_setting(record)}, or --rpc) has what a facilitator does not report."
+                f"network ({node_variable(record.key.network)}, or --rpc) has what a facilitator does not "
+                "report."
                 f"{_describe_holder(record, view)}"
             )
         case "redeemable":
@@ -226,7 +228,3 @@ def _describe_holder(record: PaymentRecord, view: ViewSettings) -> str:
 def _format_end(record: PaymentRecord) -> str:
     """Format the end of the authorization; a buyer can set any number there."""
     return format_iso(record.valid_before) if record.valid_before < 253_402_300_800 else "never"
-
-
-def _rpc_setting(record: PaymentRecord) -> str:
-    return f"CENTGATE_RPC_{record.key.network.removeprefix('eip155:')}_URL"
