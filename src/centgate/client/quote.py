@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator
 from centgate.client.errors import Drift, TermsRefused
 from centgate.client.policy import ANY_NETWORK, Allowed, parse_payee
 from centgate.client.wire_model import StrictModel, decode_base64
-from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
+from centgate.signing.assets import TEST_NETWORKS, USDC, Asset, parse_chain_id
 
 PAYMENT_FLOWS = ("authorization", "upfront", None)
 """Settlement after the work (`authorization`) or before it (`upfront`); None means after."""
@@ -83,7 +83,7 @@ class PaymentOption:
     @property
     def chain_id(self) -> int:
         """The EIP-155 id of the network."""
-        return int(self.network.removeprefix("eip155:"))
+        return parse_chain_id(self.network)
 
 
 @dataclass(frozen=True, slots=True)

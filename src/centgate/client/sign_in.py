@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from centgate.client.errors import Drift
 from centgate.client.wallet import Wallet
 from centgate.client.wire_model import StrictModel, decode_base64
-from centgate.signing.assets import NETWORK_ID
+from centgate.signing.assets import NETWORK_ID, parse_chain_id
 from centgate.signing.sign_in import EXTENSION, VERSION, SignInMessage
 
 # one line of printable ASCII: nothing can pretend to be another line of the message
@@ -76,7 +76,7 @@ def answer_challenge(header: str | None, wallet: Wallet, *, api: str, path: str)
         address=wallet.address,
         statement=info.statement,
         uri=info.uri,
-        chain_id=int(network.removeprefix("eip155:")),
+        chain_id=parse_chain_id(network),
         nonce=info.nonce,
         issued_at=info.issued_at,
         expiration_time=info.expiration_time,

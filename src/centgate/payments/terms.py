@@ -24,7 +24,7 @@ from centgate.payments.idempotency_key import IDENTIFIER_EXTENSION, PAYMENT_IDEN
 from centgate.payments.paid_route import PaidRoute, build_paid_route, shorten_listing
 from centgate.service import AnyService
 from centgate.settings import Settings
-from centgate.signing.assets import Asset
+from centgate.signing.assets import Asset, parse_chain_id
 from centgate.signing.eip3009 import domain_separator
 
 X402_VERSION = 2
@@ -68,7 +68,7 @@ class TokenTerms(Struct, frozen=True, dict=True):
     def domain(self) -> bytes:
         """EIP-712 domain separator of the token, which buyers sign with."""
         token = self.asset
-        chain_id = int(self.network.removeprefix("eip155:"))
+        chain_id = parse_chain_id(self.network)
         return domain_separator(token.name, token.version, chain_id, token.address)
 
 

@@ -17,7 +17,7 @@ from centgate.signing.asset_entries import (
     NETWORK_PATTERN,
     find_name_problem,
 )
-from centgate.signing.assets import TEST_NETWORKS, USDC, Asset
+from centgate.signing.assets import TEST_NETWORKS, USDC, Asset, parse_chain_id
 from centgate.signing.evm import to_checksum_address
 
 SINGLE_TOKEN_FIELDS = ("network", "pay_to", "asset", "asset_name", "asset_version")
@@ -118,7 +118,7 @@ class TermsSettings(SettingsGroup):
     @property
     def chain_id(self) -> int:
         """The EIP-155 id of the payment network."""
-        return int(self.network.removeprefix("eip155:"))
+        return parse_chain_id(self.network)
 
     @property
     def development_chain(self) -> int | None:

@@ -74,6 +74,11 @@ TEST_NETWORKS = frozenset(
 """Networks whose tokens have no value: local nodes, and public test chains by viem's definitions."""
 
 
+def parse_chain_id(network: str) -> int:
+    """Return the EIP-155 id of a payment network's identifier (CAIP-2)."""
+    return int(network.removeprefix("eip155:"))
+
+
 def describe_token(network: str, address: str) -> str:
     """Return "USDC" for Circle's token on a network, and the address of any other."""
     known = USDC.get(network)

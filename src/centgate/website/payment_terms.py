@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from centgate.client.catalog import ListedRequirements, ServiceDetail
-from centgate.signing.assets import USDC, Asset
+from centgate.signing.assets import USDC, Asset, parse_chain_id
 from centgate.website.api_snapshot import ApiSnapshot
 from centgate.website.networks import PaymentNetwork, find_network
 from centgate.website.payment_states import PAYMENT_STATES
@@ -28,7 +28,7 @@ def promise_terms(service: ServiceDetail, deployment: ApiSnapshot) -> dict[str, 
     terms, network = deployment.terms, deployment.payment_network
     if terms is None or network is None:
         return None
-    chain = int(terms.network.removeprefix("eip155:"))
+    chain = parse_chain_id(terms.network)
     token = USDC.get(terms.network) or _asset_from_terms(terms)
     dollars = Decimal(service.price.removeprefix("$"))
     url = deployment.api + service.path

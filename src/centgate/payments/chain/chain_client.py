@@ -23,6 +23,7 @@ from centgate.payments.chain.quorum import Quorum, query_node
 from centgate.payments.chain.transfer_events import AuthorizedTransfer
 from centgate.payments.payment_key import PaymentKey
 from centgate.settings import Settings
+from centgate.signing.assets import parse_chain_id
 
 TIMEOUT = 5.0
 """Total time limit for the nodes in seconds while a buyer waits."""
@@ -64,7 +65,7 @@ class ChainClient:
     """Client of one network over several nodes; as many nodes as the quorum must agree."""
 
     def __init__(self, session: aiohttp.ClientSession, nodes: NodeSet) -> None:
-        chain_id = int(nodes.network.removeprefix("eip155:"))
+        chain_id = parse_chain_id(nodes.network)
         self._quorum = Quorum([PaymentNode(session, url, chain_id) for url in nodes.urls], nodes.quorum)
         self.is_public = nodes.origin == "public"
         self._code = TTLCache[str, bool](CODE_CACHE_SIZE, CODE_TTL)

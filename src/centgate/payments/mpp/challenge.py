@@ -17,6 +17,7 @@ import orjson
 from centgate.payments.mpp.base64url import encode_base64url, encode_json
 from centgate.payments.terms import TokenTerms
 from centgate.settings import Settings
+from centgate.signing.assets import parse_chain_id
 from centgate.signing.evm import keccak, to_checksum_address
 from centgate.timestamps import format_unix_time
 
@@ -32,7 +33,7 @@ def build_charge_request(terms: TokenTerms) -> dict[str, Any]:
         "currency": to_checksum_address(terms.asset.address),
         "recipient": to_checksum_address(terms.pay_to),
         "methodDetails": {
-            "chainId": int(terms.network.removeprefix("eip155:")),
+            "chainId": parse_chain_id(terms.network),
             "credentialTypes": [CREDENTIAL_TYPE],
             "decimals": terms.asset.decimals,
         },

@@ -24,6 +24,7 @@ from centgate.payments.journal.journal import Journal
 from centgate.payments.journal.sign_in_nonces import RANDOM_DIGITS, IssuedFor, SignInNonces
 from centgate.payments.terms import X402_VERSION
 from centgate.settings import Settings
+from centgate.signing.assets import parse_chain_id
 from centgate.signing.contract_signature import unwrap_signature
 from centgate.signing.eip3009 import recover_signer
 from centgate.signing.evm import to_checksum_address
@@ -265,7 +266,7 @@ def _build_message(payload: SignInPayload, address: str) -> SignInMessage:
         address=address,
         statement=payload.statement,
         uri=payload.uri,
-        chain_id=int(payload.chain_id.removeprefix("eip155:")),
+        chain_id=parse_chain_id(payload.chain_id),
         nonce=payload.nonce,
         issued_at=payload.issued_at,
         expiration_time=payload.expiration_time,
