@@ -27,7 +27,9 @@ from centgate.api.openapi_components import (
     PAYMENT_SIGNATURE,
     REQUIREMENTS_SCHEMA,
     build_error_schema,
+    header_refs,
     response_name,
+    response_refs,
     schema_ref,
 )
 from centgate.api.openapi_payments import SIGN_IN_SCHEMES, payment_paths
@@ -65,7 +67,6 @@ _TAGS = [
     {"name": "payments", "description": "Free: the payments of the wallet that signs in."},
     {"name": "discovery", "description": "Free: the catalogue, discovery documents and health."},
 ]
-_TOO_MANY_REQUESTS = {"429": {"$ref": "#/components/responses/TooManyRequests"}}
 _UNLIMITED = ("health", "livez", "readyz")
 
 
@@ -211,10 +212,7 @@ def _build_paid_path(service: AnyService, settings: Settings, schemas: dict[str,
             },
             "responses": {
                 "200": _paid_response(service, settings, schema_ref(data)),
-                **{
-                    str(status): {"$ref": f"#/components/responses/{response_name(status)}"}
-                    for status in _error_statuses()
-                },
+                **response_refs(*_error_statuses()),
             },
         },
     }
@@ -224,7 +222,7 @@ def _paid_response(service: AnyService, settings: Settings, data: dict[str, str]
     """Return the response of a paid call; `data` refers to the schema of its data."""
     return {
         "description": "The paid answer.",
-        "headers": _header_refs(
+        "headers": header_refs(
             "PAYMENT-RESPONSE", *receipt_headers(settings), "X-Request-Id", "Idempotent-Replayed"
         ),
         "content": {
@@ -252,8 +250,7 @@ def _catalogue_operation(service: AnyService) -> dict[str, Any]:
         "security": [],
         "responses": {
             "200": _free_response("The catalogue entry."),
-            **_not_found_response(),
-            **_TOO_MANY_REQUESTS,
+            **response_refs(404, 429),
             **CONNECTION_RESPONSES,
         },
     }
@@ -295,14 +292,14 @@ def _catalogue_paths(catalog: tuple[AnyService, ...]) -> dict[str, Any]:
                     "schema": {"type": "string", "enum": list(TOOL_FLAVOURS)},
                 }
             ],
-            responses={"400": {"$ref": "#/components/responses/BadRequest"}},
+            responses=response_refs(400),
             schema=CATALOGUE_SCHEMA,
         ),
         "/services/{slug}": _build_free_path(
             "get_service",
             "One service",
             "A catalogue entry with its input and output schemas.",
-            responses=_not_found_response(),
+            responses=response_refs(404),
             parameters=[{"name": "slug", "in": "path", "required": True, "schema": slug}],
             schema=schema_ref("ServiceDetail"),
         ),
@@ -332,7 +329,7 @@ def _health_paths() -> dict[str, Any]:
             "status",
             "Status of the services",
             "The measured state of each service: now, in the last hour and day, and on each of 90 days.",
-            responses={"500": {"$ref": "#/components/responses/InternalServerError"}},
+            responses=response_refs(500),
             schema=schema_ref("StatusReport"),
         ),
         "/livez": _build_free_path("livez", "Liveness", "Reports whether the process responds."),
@@ -362,9 +359,9 @@ def _build_free_path(
             **({"parameters": parameters} if parameters else {}),
             "responses": {
                 "200": _free_response(description, media_types, schema),
-                "405": {"$ref": "#/components/responses/MethodNotAllowed"},
+                **response_refs(405),
                 **CONNECTION_RESPONSES,
-                **({} if operation in _UNLIMITED else _TOO_MANY_REQUESTS),
+                **({} if operation in _UNLIMITED else response_refs(429)),
                 **(responses or {}),
             },
         }
@@ -378,16 +375,12 @@ def _free_response(
 ) -> dict[str, Any]:
     return {
         "description": description,
-        "headers": _header_refs("X-Request-Id"),
+        "headers": header_refs("X-Request-Id"),
         "content": {
             each: {"schema": (schema or {"type": "object"}) if each.endswith("json") else {"type": "string"}}
             for each in media_types
         },
     }
-
-
-def _not_found_response() -> dict[str, Any]:
-    return {"404": {"$ref": "#/components/responses/NotFound"}}
 
 
 def _error_response(status: int, accepts: list[dict[str, Any]], settings: Settings) -> dict[str, Any]:
@@ -406,7 +399,7 @@ def _error_response(status: int, accepts: list[dict[str, Any]], settings: Settin
     }
     return {
         "description": " ".join(f"`{code}`: {meaning}" for code, meaning in meanings.items()),
-        "headers": _header_refs("X-Request-Id", *special.get(status, ())),
+        "headers": header_refs("X-Request-Id", *special.get(status, ())),
         "content": {
             "application/json": {
                 "schema": schema_ref("Error"),
@@ -418,10 +411,6 @@ def _error_response(status: int, accepts: list[dict[str, Any]], settings: Settin
 
 def _error_statuses() -> list[int]:
     return sorted({meaning.status for meaning in ERROR_SPECS.values()} | CONNECTION_ERRORS.keys())
-
-
-def _header_refs(*names: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _pascal_case(slug: str) -> str:

@@ -22,9 +22,17 @@ def response_name(status: int) -> str:
     return "".join(word.capitalize() for word in HTTPStatus(status).phrase.split())
 
 
-CONNECTION_RESPONSES: dict[str, Any] = {
-    str(status): {"$ref": f"#/components/responses/{response_name(status)}"} for status in CONNECTION_ERRORS
-}
+def response_refs(*statuses: int) -> dict[str, Any]:
+    """Return references to the responses with errors of these statuses."""
+    return {str(each): {"$ref": f"#/components/responses/{response_name(each)}"} for each in statuses}
+
+
+def header_refs(*names: str) -> dict[str, Any]:
+    """Return references to headers of the document."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+CONNECTION_RESPONSES = response_refs(*CONNECTION_ERRORS)
 """Responses of every operation: errors that are sent before the route is known."""
 
 
@@ -148,13 +156,13 @@ IDEMPOTENCY_KEY = {
 _TERMS_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "accepts": {"type": "array", "items": {"$ref": "#/components/schemas/PaymentRequirements"}},
+        "accepts": {"type": "array", "items": schema_ref("PaymentRequirements")},
         "extensions": {
             "type": "object",
             "properties": {
                 DELIVERY_TERMS: {
                     "type": "object",
-                    "properties": {"info": {"$ref": "#/components/schemas/DeliveryTerms"}},
+                    "properties": {"info": schema_ref("DeliveryTerms")},
                 }
             },
         },

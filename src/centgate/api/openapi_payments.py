@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from centgate.api.openapi_components import CONNECTION_RESPONSES
+from centgate.api.openapi_components import CONNECTION_RESPONSES, header_refs, response_refs, schema_ref
 from centgate.client.policy import DEFAULT_LIMIT
 from centgate.client.wallet_payments import MAX_LIMIT, PAYMENTS_PATH
 
@@ -52,9 +52,9 @@ def payment_paths() -> dict[str, Any]:
                 "list_payments",
                 "The wallet's payments",
                 "Free, for the wallet that signs in: its payments, newest first, with what to do about each.",
-                _json_content("WalletPaymentPage"),
+                schema_ref("WalletPaymentPage"),
                 _PAGE_PARAMETERS,
-                "InternalServerError",
+                500,
             )
         },
         PAYMENTS_PATH + "/{transaction}": {
@@ -63,10 +63,10 @@ def payment_paths() -> dict[str, Any]:
                 "The wallet's payments in a transaction",
                 "Free, for the wallet that signs in: all its payments in a transaction, with their stored "
                 "answers. A transaction of another wallet is not found, as an unknown one.",
-                _json_content("TransactionPayments"),
+                schema_ref("TransactionPayments"),
                 [_REFERENCE],
-                "NotFound",
-                "InternalServerError",
+                404,
+                500,
             ),
             "post": {
                 **_build_operation(
@@ -75,13 +75,12 @@ def payment_paths() -> dict[str, Any]:
                     "Free, for the wallet that signs in: with the body that was paid for, the answer that "
                     "the payment bought. A stored answer is repeated, one that is owed is made now. Nothing "
                     "is charged. For a buyer that lost its payment; one that has it sends it to the service.",
-                    {"application/json": {"schema": {"type": "object"}}},
+                    {"type": "object"},
                     [_REFERENCE],
-                    "NotFound",
-                    "InternalServerError",
-                    "BadGateway",
-                    "ServiceUnavailable",
-                    "GatewayTimeout",
+                    404,
+                    500,
+                    503,
+                    504,
                     headers=("PAYMENT-RESPONSE", "Idempotent-Replayed"),
                 ),
                 "requestBody": {
@@ -94,32 +93,16 @@ def payment_paths() -> dict[str, Any]:
     }
 
 
-_STATUSES = {
-    "NotFound": "404",
-    "InternalServerError": "500",
-    "BadGateway": "502",
-    "ServiceUnavailable": "503",
-    "GatewayTimeout": "504",
-}
-
-
 def _build_operation(
     operation: str,
     summary: str,
     description: str,
-    content: dict[str, Any],
+    content_schema: dict[str, Any],
     parameters: list[dict[str, Any]],
-    *errors: str,
+    *errors: int,
     headers: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Return an operation; `errors` and `headers` are named besides those that all of them have."""
-    refused = {
-        "400": "BadRequest",
-        "402": "PaymentRequired",
-        "405": "MethodNotAllowed",
-        "429": "TooManyRequests",
-    }
-    names = refused | {_STATUSES[name]: name for name in errors} | {"502": "BadGateway"}
+    """Return an operation; `errors` and `headers` are those besides what all of them have."""
     return {
         "operationId": operation,
         "summary": summary,
@@ -130,16 +113,10 @@ def _build_operation(
         "responses": {
             "200": {
                 "description": description,
-                "headers": {
-                    name: {"$ref": f"#/components/headers/{name}"} for name in ("X-Request-Id", *headers)
-                },
-                "content": content,
+                "headers": header_refs("X-Request-Id", *headers),
+                "content": {"application/json": {"schema": content_schema}},
             },
             **CONNECTION_RESPONSES,
-            **{status: {"$ref": f"#/components/responses/{name}"} for status, name in sorted(names.items())},
+            **response_refs(*sorted({400, 402, 405, 429, 502, *errors})),
         },
     }
-
-
-def _json_content(schema: str) -> dict[str, Any]:
-    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
