@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from centgate import envelope
+from centgate.api.http_requests import unexpected_error
 from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
@@ -53,7 +54,7 @@ def build_error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, A
             payment=UNCHARGED_RESEND,
         ),
         ProviderRateLimited("dexscreener", "asks to slow down", payment=settled, retry_after=20),
-        InternalError("unexpected server error; report the requestId"),
+        unexpected_error(),
         ProviderError("goplus", "answered 500", payment=settled),
         ProviderUnconfigured(
             "brave", "crawler-search needs brave, not configured on this deployment", payment=unused

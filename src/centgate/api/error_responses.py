@@ -9,11 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from centgate import envelope
-from centgate.api.http_requests import get_runtime, json_response, note_error
+from centgate.api.http_requests import get_runtime, json_response, note_error, unexpected_error
 from centgate.api.wallet_payments import PRIVATE_HEADERS
 from centgate.errors import (
     CentgateError,
-    InternalError,
     MethodNotAllowed,
     NotFound,
     PaymentRequired,
@@ -75,4 +74,4 @@ async def client_disconnected(request: Request, _error: Exception) -> Response:
 
 async def internal_error(request: Request, _error: Exception) -> Response:
     """Return 500 for an unexpected exception; the middleware logs it."""
-    return await error_response(request, InternalError("unexpected server error; report the requestId"))
+    return await error_response(request, unexpected_error())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from centgate.errors import CentgateError, RateLimited
+from centgate.errors import CentgateError, InternalError, RateLimited
 from centgate.request_body import MAX_BODY_BYTES, RequestBody
 from centgate.runtime import Runtime
 
@@ -20,6 +21,12 @@ def get_runtime(request: Request) -> Runtime:
 def json_response(status: int, body: bytes, headers: Mapping[str, str]) -> Response:
     """Return a response of JSON that is serialized already."""
     return Response(body, status, headers, media_type="application/json")
+
+
+def jsonrpc_error(status: int, message: str) -> Response:
+    """Return a JSON-RPC error for a message that was not parsed; its id is null."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
+    return json_response(status, orjson.dumps(error), {})
 
 
 async def read_request_body(request: Request) -> RequestBody:
@@ -53,6 +60,11 @@ def read_header(request: Request, name: str) -> str | None:
     wanted = name.encode()
     values = [value for field, value in request.scope["headers"] if field == wanted]
     return b", ".join(values).strip(b" \t").decode("latin-1") if values else None
+
+
+def unexpected_error() -> InternalError:
+    """Return the error for an exception that nothing expected; only the log has its details."""
+    return InternalError("unexpected server error; report the requestId")
 
 
 def note_error(request: Request, error: CentgateError) -> None:

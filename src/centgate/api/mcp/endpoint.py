@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from centgate import __version__
-from centgate.api.mcp.errors import jsonrpc_error
+from centgate.api.http_requests import jsonrpc_error
 from centgate.service import AnyService
 from centgate.settings import Settings
 

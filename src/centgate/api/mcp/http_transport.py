@@ -28,8 +28,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
-from centgate.api.http_requests import get_runtime, note_error, read_body
-from centgate.api.mcp.errors import jsonrpc_error
+from centgate.api.http_requests import get_runtime, jsonrpc_error, note_error, read_body, unexpected_error
 from centgate.api.mcp.tools import (
     RECEIPT_KEY,
     REPLAYED_KEY,
@@ -44,7 +43,6 @@ from centgate.client.catalog import ServiceDetail
 from centgate.client_limits import Admission
 from centgate.errors import (
     CentgateError,
-    InternalError,
     InvalidRequest,
     Issue,
     PaymentRequired,
@@ -179,7 +177,7 @@ async def _call_tool(
         return _error_result(request, error)
     except Exception:  # noqa: BLE001 - outermost handler of MCP calls; details go to the log only
         structlog.get_logger().exception("a request failed unexpectedly", request_id=notes["request_id"])
-        return _error_result(request, InternalError("unexpected server error; report the requestId"))
+        return _error_result(request, unexpected_error())
     notes["replayed"] = answer.replayed
     return _answer_result(answer)
 
