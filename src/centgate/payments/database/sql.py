@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
 from msgspec import Struct
-from sqlalchemy import Float, FromClause, Table, Update, bindparam, literal_column, select
+from sqlalchemy import Float, FromClause, Integer, Table, Update, bindparam, literal_column, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql
@@ -26,6 +26,8 @@ T = TypeVar("T")
 AFFECTED_ROW: ColumnElement[Any] = literal_column("1")
 """Constant that a change returns for each affected row."""
 _RETURNING = "RETURNING 1"
+NO_OFFSET: ColumnElement[int] = literal_column("0", Integer)
+"""Offset of every query with a limit: SQLAlchemy else adds a parameter for it to SQLite's SQL."""
 ABOVE_ALL_IDS = 1 << 62
 """Bound for reading a table by descending id from its start."""
 

@@ -20,6 +20,7 @@ from sqlalchemy.sql.elements import and_
 
 from centgate.payments.database.sql import (
     AFFECTED_ROW,
+    NO_OFFSET,
     BoundStatement,
     CompiledStatement,
     UnitOfWork,
@@ -47,7 +48,7 @@ _FORGET_ANSWERS = compile_statement(
             .where(_OLD.c.stored_at < seconds_ago("keep"))
             .order_by(_OLD.c.stored_at)
             .limit(literal_column(str(PRUNE_BATCH)))
-            .offset(literal_column("0"))
+            .offset(NO_OFFSET)
         ),
     )
     .returning(AFFECTED_ROW)
@@ -74,7 +75,7 @@ _PRUNABLE = (
     .where(~exists().where(refunds.c.payment == _OLD_PAYMENTS.c.id))
     .order_by(_OLD_PAYMENTS.c.updated_at)
     .limit(literal_column(str(PRUNE_BATCH)))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
 _IS_REFUSED = _OLD_PAYMENTS.c.state == literal_column("'refused'")
 _IS_UNUSED = _OLD_PAYMENTS.c.state == literal_column("'unused'")

@@ -28,6 +28,7 @@ from sqlalchemy.sql.elements import ColumnElement, and_
 
 from centgate.payments.database.sql import (
     AFFECTED_ROW,
+    NO_OFFSET,
     BoundStatement,
     LinkedRow,
     ResultRow,
@@ -187,7 +188,7 @@ _OPEN_PAYMENTS = compile_statement(
     .where(~HAS_LIVE_OWNER)
     .order_by(_DUE_AT)
     .limit(bindparam("limit", type_=BigInteger))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
 _COUNT_UNRESOLVED = compile_statement(
     select(func.count().label("count"), func.min(payments.c.created_at).label("oldest")).where(
@@ -204,7 +205,7 @@ _COUNT_SETTLEABLE = compile_statement(
         select(AFFECTED_ROW)
         .where(_UNRESOLVED, payments.c.valid_before > now())
         .limit(bindparam("limit", type_=BigInteger))
-        .offset(literal_column("0"))
+        .offset(NO_OFFSET)
         .subquery()
     )
 )

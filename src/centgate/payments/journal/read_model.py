@@ -20,6 +20,7 @@ from sqlalchemy import Column, Float, Integer, and_, bindparam, func, not_, or_,
 from sqlalchemy.sql.elements import ColumnElement, literal_column
 
 from centgate.payments.database.sql import (
+    NO_OFFSET,
     BoundStatement,
     CompiledStatement,
     ResultRow,
@@ -331,7 +332,7 @@ def _page_statement(state: str | None, names: tuple[str, ...], descending: bool)
         conditions.append(STATE_CONDITIONS[state])
     order = [column.desc() if descending else column for column in _TIME_AND_KEY]
     page = ALL_PAYMENTS.where(*conditions).order_by(*order)
-    return compile_statement(page.limit(bindparam("limit", type_=Integer)).offset(literal_column("0")))
+    return compile_statement(page.limit(bindparam("limit", type_=Integer)).offset(NO_OFFSET))
 
 
 def _list_tokens() -> UnitOfWork[list[tuple[str, str]]]:
@@ -359,7 +360,7 @@ def _matches_pattern(column: ColumnElement[Any], parameter: str) -> ColumnElemen
 
 def _search_statement(*conditions: ColumnElement[bool]) -> CompiledStatement:
     query = ALL_PAYMENTS.where(*conditions).order_by(*_TIME_AND_KEY).limit(literal_column(str(MAX_MATCHES)))
-    return compile_statement(query.offset(literal_column("0")))
+    return compile_statement(query.offset(NO_OFFSET))
 
 
 _BY_REFERENCE = _search_statement(

@@ -17,7 +17,14 @@ from sqlalchemy import Float, LargeBinary, String, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import literal_column
 
-from centgate.payments.database.sql import AFFECTED_ROW, BoundStatement, UnitOfWork, compile_statement, now
+from centgate.payments.database.sql import (
+    AFFECTED_ROW,
+    NO_OFFSET,
+    BoundStatement,
+    UnitOfWork,
+    compile_statement,
+    now,
+)
 from centgate.payments.database.store import Store
 from centgate.payments.database.tables import server_keys, sign_in_nonces
 from centgate.payments.journal.pruning import PRUNE_BATCH
@@ -109,7 +116,7 @@ _PRUNE = compile_statement(
             .where(_OLD.c.expires_at < now() - literal_column(str(PRUNE_GRACE)))
             .order_by(_OLD.c.expires_at)
             .limit(literal_column(str(PRUNE_BATCH)))
-            .offset(literal_column("0"))
+            .offset(NO_OFFSET)
         )
     )
     .returning(AFFECTED_ROW)

@@ -29,6 +29,7 @@ from sqlalchemy.sql.elements import ColumnElement, and_, literal_column
 from centgate.payments.database.sql import (
     ABOVE_ALL_IDS,
     AFFECTED_ROW,
+    NO_OFFSET,
     BoundStatement,
     CompiledStatement,
     ResultRow,
@@ -127,7 +128,7 @@ _CLAIM_DUE = compile_statement(
             )
             .order_by(_DUE.c.next_at)
             .limit(bindparam("limit", type_=BigInteger))
-            .offset(literal_column("0"))
+            .offset(NO_OFFSET)
         ),
         _IS_DUE,  # another process may have claimed it since it was selected
     )
@@ -200,7 +201,7 @@ _RESEND_UNSENT = compile_statement(
             .where(UNSENT, _NEXT_UNSENT.c.id > bindparam("after", type_=BigInteger))
             .order_by(_NEXT_UNSENT.c.id)
             .limit(literal_column(str(RESEND_BATCH)))
-            .offset(literal_column("0"))
+            .offset(NO_OFFSET)
         ),
         UNSENT,
     )
@@ -231,7 +232,7 @@ def _compile_page(*conditions: ColumnElement[bool]) -> CompiledStatement:
         .where(webhook_events.c.id < bindparam("before", type_=BigInteger), *conditions)
         .order_by(webhook_events.c.id.desc())
         .limit(bindparam("limit", type_=BigInteger))
-        .offset(literal_column("0"))
+        .offset(NO_OFFSET)
     )
 
 
@@ -245,7 +246,7 @@ _OLDEST = (
     select(webhook_events.c.id, webhook_events.c.occurred_at)
     .order_by(webhook_events.c.id)
     .limit(literal_column(str(pruning.PRUNE_BATCH)))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
     .subquery()
 )
 _PRUNE = compile_statement(
@@ -276,7 +277,7 @@ _STUCK_PAYMENTS = compile_statement(
     )
     .order_by(payments.c.created_at)
     .limit(literal_column(str(STUCK_BATCH)))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
 _INSERT_STUCK = compile_statement(
     insert(webhook_events)

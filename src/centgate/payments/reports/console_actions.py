@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
-from sqlalchemy import BigInteger, Integer, String, bindparam, insert, literal_column, select
+from sqlalchemy import BigInteger, Integer, String, bindparam, insert, select
 
 from centgate.payments.database.sql import (
     ABOVE_ALL_IDS,
     AFFECTED_ROW,
+    NO_OFFSET,
     BoundStatement,
     UnitOfWork,
     compile_statement,
@@ -54,7 +55,7 @@ _PAGE = compile_statement(
     .where(console_actions.c.id < bindparam("before", type_=BigInteger))
     .order_by(console_actions.c.id.desc())
     .limit(bindparam("limit", type_=Integer))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
 
 

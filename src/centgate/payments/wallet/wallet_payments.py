@@ -15,7 +15,7 @@ from msgspec import Struct
 from sqlalchemy import Column, Float, Integer, String, and_, bindparam, func, or_, tuple_
 from sqlalchemy.sql.elements import literal_column
 
-from centgate.payments.database.sql import BoundStatement, ResultRow, UnitOfWork, compile_statement
+from centgate.payments.database.sql import NO_OFFSET, BoundStatement, ResultRow, UnitOfWork, compile_statement
 from centgate.payments.database.tables import RowState, answers, payments
 from centgate.payments.journal.queries import find_answer, may_be_sent
 from centgate.payments.journal.read_model import ALL_PAYMENTS, PaymentRecord, parse_record, read_cursor
@@ -144,7 +144,7 @@ _PAGE = compile_statement(
     )
     .order_by(*(each.desc() for each in _ORDER))
     .limit(bindparam("limit", type_=Integer))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
 _BY_REFERENCE = compile_statement(
     _OWN.where(
@@ -155,5 +155,5 @@ _BY_REFERENCE = compile_statement(
     )
     .order_by(*(each.desc() for each in _ORDER))
     .limit(literal_column(str(MAX_IN_TRANSACTION)))
-    .offset(literal_column("0"))
+    .offset(NO_OFFSET)
 )
