@@ -116,7 +116,7 @@ def _build_webhook_row(row: ResultRow, refund: Refund, events: EventBuilder | No
         refund=refund.transaction,
         refund_checked=refund.moved_amount is not None,
     )
-    return events.build("payment.refunded", payment, refund.at).to_row()
+    return events.build_row("payment.refunded", payment, refund.at)
 
 
 def _is_refundable(row: ResultRow, redeem_cutoff: float, *, was_received: bool) -> bool:

@@ -320,8 +320,8 @@ class Journal:
 
     async def _store_answer(self, claim: Claim, answer: StoredAnswer, note_on_failure: PaymentNote) -> None:
         now = await self.now()
-        event = self._events and self._events.build("payment.delivered", _describe(claim, answer), now)
-        webhook_row = event and event.to_row()
+        events = self._events
+        webhook_row = events and events.build_row("payment.delivered", _describe(claim, answer), now)
         await self._run_unit(partial(claims.store_answer, claim, answer, now, webhook_row), note_on_failure)
 
     def _start_settled_write(self, claim: Claim) -> asyncio.Task[None]:

@@ -47,59 +47,39 @@ class EventPayment(Struct, frozen=True):
     """True if the chain showed that refund, False if its operator recorded it without this check."""
 
 
-class WebhookEvent(Struct, frozen=True):
-    """An event as it is stored in the outbox."""
-
-    event: str
-    """Its id."""
-    type: EventType
-    payload: str
-    presented_at: float
-    occurred_at: float
-
-    def to_row(self) -> dict[str, Any]:
-        """Return the columns of `webhook_events` for a new event, which is due at once."""
-        return {
-            "event": self.event,
-            "type": self.type,
-            "payload": self.payload,
-            "presented_at": self.presented_at,
-            "occurred_at": self.occurred_at,
-            "next_at": self.occurred_at,
-        }
-
-
 class EventBuilder(Struct, frozen=True):
     """Builds the events of a deployment."""
 
     server: str
     """Its public URL."""
 
-    def build(self, event_type: EventType, payment: EventPayment, occurred_at: float) -> WebhookEvent:
-        """Build an event of a payment that occurred at a time, in seconds since 1970."""
+    def build_row(self, event_type: EventType, payment: EventPayment, occurred_at: float) -> dict[str, Any]:
+        """Return the columns of `webhook_events` for a new event of a payment, which is due at once.
+
+        `occurred_at` is in seconds since 1970.
+        """
+        return {
+            "event": _event_id(event_type, payment),
+            "type": event_type,
+            "payload": self._encode_body(event_type, occurred_at, _payment_members(payment)).decode(),
+            "presented_at": payment.presented_at,
+            "occurred_at": occurred_at,
+            "next_at": occurred_at,
+        }
+
+    def build_ping(self, occurred_at: float) -> bytes:
+        """Build the body of a test, which concerns no payment."""
+        return self._encode_body("ping", occurred_at, {})
+
+    def _encode_body(
+        self, event_type: EventType | Literal["ping"], occurred_at: float, data: dict[str, Any]
+    ) -> bytes:
         body = {
             "type": event_type,
             "version": PAYLOAD_VERSION,
             "timestamp": format_iso(occurred_at),
             "server": self.server,
-            "data": _payment_members(payment),
-        }
-        return WebhookEvent(
-            event=_event_id(event_type, payment),
-            type=event_type,
-            payload=orjson.dumps(body).decode(),
-            presented_at=payment.presented_at,
-            occurred_at=occurred_at,
-        )
-
-    def build_ping(self, occurred_at: float) -> bytes:
-        """Build the body of a test, which concerns no payment."""
-        body: dict[str, Any] = {
-            "type": "ping",
-            "version": PAYLOAD_VERSION,
-            "timestamp": format_iso(occurred_at),
-            "server": self.server,
-            "data": {},
+            "data": data,
         }
         return orjson.dumps(body)
 

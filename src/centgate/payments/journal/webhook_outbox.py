@@ -400,7 +400,7 @@ def record_stuck(rows: list[ResultRow], events: EventBuilder, at: float) -> Unit
             presented_at=row["created_at"],
             transaction=row["transaction"],
         )
-        event = events.build("payment.stuck", payment, at).to_row()
+        event = events.build_row("payment.stuck", payment, at)
         yield BoundStatement(_INSERT_STUCK, {**event, **queries.key_parameters(key)})
 
 
