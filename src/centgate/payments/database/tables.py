@@ -56,7 +56,7 @@ payments = Table(
     Column("asset", String, nullable=False),
     Column("payer", String, nullable=False),
     Column("nonce", String, nullable=False),
-    Column("state", String, nullable=False),  # settling, settled, delivered, refused, unused
+    Column("state", String, nullable=False),  # `RowState`
     Column("owner", String),  # name of the worker that has claimed it, if any
     Column("binding", String, nullable=False),  # digest of method, path and canonical body
     Column("service", String, nullable=False),
@@ -70,7 +70,7 @@ payments = Table(
     Column("reason", String),  # why it was refused
     Column("created_at", Float, nullable=False),  # seconds since 1970, as are all times here
     Column("updated_at", Float, nullable=False),
-    Column("signed", String),  # `authorization.Payment.signed`, while it is settling
+    Column("signed", String),  # `authorization.Payment.resubmission_json`, while it is settling
     Column("attempts", Integer, nullable=False, server_default="0"),  # number of attempts to reconcile it
     Column("retry_at", Float),  # time of the next such attempt
     Column("settled_at", Float),

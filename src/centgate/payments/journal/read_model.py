@@ -144,7 +144,7 @@ class PaymentFilter(Struct, frozen=True):
     """Filter for payments; all given conditions must match."""
 
     state: str | None = None
-    """One of STATES."""
+    """One of FILTER_STATES."""
     service: str | None = None
     payer: str | None = None
     transaction: str | None = None
@@ -265,7 +265,7 @@ STATE_CONDITIONS: dict[str, ColumnElement[bool]] = {
     "refundable": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_(None), _IS_LAPSED),
     "refunded": and_(is_state("settled"), UNDELIVERED, refunds.c.at.is_not(None)),
 }
-"""Condition for each of STATES."""
+"""Condition for each of FILTER_STATES."""
 
 _FILTER_COLUMNS: dict[str, ColumnElement[Any]] = {
     "service": payments.c.service,
