@@ -74,11 +74,11 @@ async def _run_migration(settings: Settings) -> str | None:
 
 
 async def _check_schema(settings: Settings) -> None:
+    from centgate.payments.database.store import sqlite_path
     from centgate.payments.database.store_factory import open_store
-    from centgate.payments.journal.readonly import sqlite_path
 
     url = settings.database_url
-    if url.startswith("sqlite:") and not (folder := sqlite_path(url).parent).is_dir():
+    if url.startswith("sqlite:") and not (folder := sqlite_path(url).absolute().parent).is_dir():
         raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
     store = open_store(url)
     try:

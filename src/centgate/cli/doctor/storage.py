@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
-from centgate.payments.database.migrations import HEAD_REVISION
-from centgate.payments.database.store import InvalidDatabaseUrl
+from centgate.payments.database.migrations import HEAD_REVISION, SELECT_REVISION
+from centgate.payments.database.store import InvalidDatabaseUrl, sqlite_path
 from centgate.settings import Settings
 
 CONNECT_SECONDS = 5
@@ -45,9 +45,7 @@ TEST_INSERT = "INSERT INTO duties (name, worker, until) VALUES ('doctor', 'docto
 async def check_database(deployment: DoctorContext) -> Finding:
     """The journal's database is reachable and writable, has this version's schema, and commits durably."""
     if deployment.settings.database_url.startswith("sqlite:"):
-        return await asyncio.to_thread(
-            _check_sqlite, Path(deployment.settings.database_url[len("sqlite:///") :])
-        )
+        return await asyncio.to_thread(_check_sqlite, sqlite_path(deployment.settings.database_url))
     return await _check_postgresql(deployment)
 
 
@@ -102,7 +100,7 @@ async def _check_connection(connection: Any, deployment: DoctorContext) -> Findi
     if await connection.fetchval("SELECT pg_is_in_recovery()"):
         return fail("this PostgreSQL is a read-only standby", "set CENTGATE_DATABASE_URL to the primary")
     has_tables = await connection.fetchval("SELECT to_regclass('alembic_version')")
-    revision = await connection.fetchval("SELECT version_num FROM alembic_version") if has_tables else None
+    revision = await connection.fetchval(SELECT_REVISION) if has_tables else None
     if (schema_problem := _check_schema(revision)) is not None:
         return schema_problem
     await _write_and_rollback(connection)
@@ -235,7 +233,7 @@ def _check_file(path: Path) -> Finding:
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=3)
         ) as db:
             has_table = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
-            row = db.execute("SELECT version_num FROM alembic_version").fetchone() if has_table else None
+            row = db.execute(SELECT_REVISION).fetchone() if has_table else None
             if (schema_problem := _check_schema(row[0] if row else None)) is not None:
                 return schema_problem
             db.execute("BEGIN IMMEDIATE")

@@ -33,6 +33,7 @@ from centgate.cli.payments.serializers import (
 )
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
 from centgate.payments.database.sql import ResultRow
+from centgate.payments.database.store import sqlite_path
 from centgate.payments.journal.descriptions import describe_next_step, describe_owed, list_events
 from centgate.payments.journal.queries import find_answer, find_events
 from centgate.payments.journal.read_model import (
@@ -47,7 +48,6 @@ from centgate.payments.journal.read_model import (
     iterate_payments,
     list_newest,
 )
-from centgate.payments.journal.readonly import sqlite_path
 from centgate.payments.reports.daily_totals import read_daily_totals, sum_totals
 from centgate.payments.reports.grouped_totals import read_grouped_totals, sum_groups
 from centgate.payments.reports.totals_group import TotalsGroup
@@ -288,5 +288,5 @@ def _parse_after(cursor: str | None) -> SortKey | None:
 
 def _check_not_journal(settings: Settings, out: str) -> None:
     url = settings.database_url
-    if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == sqlite_path(url):
+    if out != "-" and url.startswith("sqlite:") and Path(out).absolute() == sqlite_path(url).absolute():
         raise InvalidArgument("--out must not be the journal itself")

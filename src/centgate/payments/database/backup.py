@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from centgate.payments.database.store import sqlite_path
+
 PAGES_PER_STEP = 2000
 """Pages copied at once, about 8 MB; a copy is one snapshot, however many steps it takes."""
 
@@ -31,7 +33,7 @@ def back_up_sqlite(url: str, target: Path) -> Backup:
     The copy is one moment of the journal: what was committed before it began is in it. It is checked, and
     written to the disk before it gets its name. Raises BackupFailed, OSError or sqlite3.Error.
     """
-    source = Path(url.removeprefix("sqlite:///"))
+    source = sqlite_path(url)
     if not source.is_file():
         raise BackupFailed(f"there is no journal at {source}")
     if target.exists():

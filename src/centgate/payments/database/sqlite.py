@@ -29,13 +29,14 @@ from centgate.errors import CentgateError
 from centgate.instrumentation import NULL_METER, Meter
 from centgate.payments.database.migrations import (
     HEAD_REVISION,
+    SELECT_REVISION,
     SchemaMismatch,
     read_revision,
     require_known_revision,
     upgrade_schema,
 )
 from centgate.payments.database.sql import BoundStatement, ResultRow, UnitOfWork
-from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory
+from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable, UnitFactory, sqlite_path
 
 T = TypeVar("T")
 
@@ -106,7 +107,7 @@ class SqliteStore:
     """Store in one file, which other processes may write to as well."""
 
     def __init__(self, url: str, meter: Meter = NULL_METER) -> None:
-        self._path = Path(url.removeprefix("sqlite:///"))
+        self._path = sqlite_path(url)
         if str(self._path) == ":memory:":
             raise InvalidDatabaseUrl("an in-memory journal would lose all payments at exit; use a file")
         self._meter = meter
@@ -435,7 +436,7 @@ def _open_migrated(path: Path) -> sqlite3.Connection:
 def _is_current(connection: sqlite3.Connection) -> bool:
     """Return True if the file has the schema of this version: SQLAlchemy takes ten times as long to tell."""
     try:
-        found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+        found = connection.execute(SELECT_REVISION).fetchall()
     except sqlite3.OperationalError:
         return False  # an empty file, or one that cannot be read: the migration tells which
     return [row[0] for row in found] == [HEAD_REVISION]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from centgate.errors import InternalError
@@ -35,6 +36,11 @@ class InvalidDatabaseUrl(ValueError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"CENTGATE_DATABASE_URL: {detail}")
+
+
+def sqlite_path(url: str) -> Path:
+    """Return the path of the file in a SQLite URL."""
+    return Path(url.removeprefix("sqlite:///"))
 
 
 class Store(Protocol):

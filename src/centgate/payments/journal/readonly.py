@@ -11,15 +11,14 @@ from typing import TypeVar, cast
 
 from msgspec import Struct
 
-from centgate.payments.database.migrations import require_current_revision
+from centgate.payments.database.migrations import SELECT_REVISION, require_current_revision
 from centgate.payments.database.sql import UnitOfWork
-from centgate.payments.database.store import JournalUnavailable, Store, UnitFactory
+from centgate.payments.database.store import JournalUnavailable, Store, UnitFactory, sqlite_path
 from centgate.payments.database.store_factory import open_store
 from centgate.payments.journal.read_model import JournalReader
 
 T = TypeVar("T")
 
-_VERSION = "SELECT version_num FROM alembic_version"
 DATABASE_TIMEOUT = 10
 """Timeout of the database in seconds."""
 
@@ -52,13 +51,8 @@ async def open_readonly(url: str) -> AsyncGenerator[ReadOnlyJournal]:
 async def read_schema_version(url: str) -> str | None:
     """Return the version of a journal's schema; None if the database is missing or empty."""
     if url.startswith("sqlite:"):
-        return await asyncio.to_thread(_read_sqlite_schema, sqlite_path(url))
+        return await asyncio.to_thread(_read_sqlite_schema, sqlite_path(url).absolute())
     return await _read_postgresql_schema(url)
-
-
-def sqlite_path(url: str) -> Path:
-    """Return the path of the file in a SQLite URL."""
-    return Path(url.removeprefix("sqlite:///")).absolute()
 
 
 def describe_error(error: BaseException) -> str:
@@ -82,7 +76,7 @@ class _EmptyReader:
 
 def _describe_location(url: str) -> str:
     if url.startswith("sqlite:"):
-        return f"{sqlite_path(url)} does not exist or is empty (set by CENTGATE_DATABASE_URL)"
+        return f"{sqlite_path(url).absolute()} does not exist or is empty (set by CENTGATE_DATABASE_URL)"
     return "the database of CENTGATE_DATABASE_URL has no Centgate tables"
 
 
@@ -92,7 +86,7 @@ def _read_sqlite_schema(path: Path) -> str | None:
     try:
         connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=DATABASE_TIMEOUT)
         try:
-            rows = connection.execute(_VERSION).fetchall()
+            rows = connection.execute(SELECT_REVISION).fetchall()
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -110,7 +104,7 @@ async def _read_postgresql_schema(url: str) -> str | None:
     try:
         connection = await connect(url)
         try:
-            return await connection.fetchval(_VERSION, timeout=DATABASE_TIMEOUT)
+            return await connection.fetchval(SELECT_REVISION, timeout=DATABASE_TIMEOUT)
         finally:
             await connection.close()
     except asyncpg.UndefinedTableError:

@@ -14,6 +14,8 @@ from centgate.payments.database.tables import metadata
 HEAD_REVISION = "0011"
 """Schema version that this version of Centgate needs."""
 
+SELECT_REVISION = "SELECT version_num FROM alembic_version"
+"""Statement that reads the schema version of a database that has one."""
 _LOCK = 0x43656E74
 """Advisory lock that serialises concurrent migrations of one PostgreSQL database."""
 
@@ -66,7 +68,7 @@ def read_revision(connection: Connection) -> str | None:
     """Read the schema version of a database, None for an empty one."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return connection.execute(text(SELECT_REVISION)).scalar()
 
 
 def require_known_revision(found: str | None) -> None:
