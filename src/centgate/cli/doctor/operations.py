@@ -10,7 +10,7 @@ import time
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import orjson
 
@@ -28,14 +28,14 @@ from centgate.cli.doctor.storage import read_database_skew
 from centgate.errors import ProviderFailure
 from centgate.instrumentation import ListingStatus
 from centgate.metrics.definitions import DIRECTORY_RESPONSES
+from centgate.payments.notifications.alerts import AlertCondition, build_alert
 from centgate.payments.time_format import format_age
 from centgate.phishing.collection import LoadedList
 from centgate.phishing.rules import InvalidPhishingList
 from centgate.phishing.store import ListFolder, ListStore
 from centgate.providers.phishinglist import STALE_DAYS
-from centgate.settings import Settings, find_unknown_variables
+from centgate.settings import find_unknown_variables
 from centgate.signing.eip3009 import derive_address
-from centgate.timestamps import format_timestamp
 
 SKEWED, DRIFTING = 5.0, 2.0
 """Clock difference limits in seconds: a payment's validity window needs synchronized clocks."""
@@ -151,7 +151,8 @@ async def check_alert_webhook(deployment: DoctorContext) -> Finding:
         return skip("CENTGATE_ALERT_WEBHOOK is not set: no alert is sent when settlements fail")
     if not deployment.send_test_alert:
         return skip(f"{display_origin(url)} was not tested", "send a test alert with --send-test-alert")
-    body = orjson.dumps(_test_alert(deployment.settings))
+    condition = AlertCondition(trouble=True, message="a test alert of `centgate doctor`, nothing is wrong")
+    body = orjson.dumps(build_alert(deployment.settings, "test", "raised", condition))
     try:
         headers = {"Content-Type": "application/json"}
         reply = await deployment.request(url, method="POST", headers=headers, body=body)
@@ -162,23 +163,6 @@ async def check_alert_webhook(deployment: DoctorContext) -> Finding:
     if is_unencrypted(url):
         return warn(f"{display_origin(url)} accepted an alert over http, unencrypted", "use https")
     return ok(f"{display_origin(url)} accepted a test alert")
-
-
-def _test_alert(settings: Settings) -> dict[str, Any]:
-    """Build an alert of kind `test` with the fields of every alert (`payments/notifications/alerts.py`)."""
-    sentence = "a test alert of `centgate doctor`, nothing is wrong"
-    return {
-        "kind": "test",
-        "state": "raised",
-        "message": sentence,
-        "text": f"Centgate on {', '.join(settings.payment_networks)}: {sentence}",
-        "count": 0,
-        "oldestSeconds": None,
-        "network": settings.network,
-        "networks": settings.payment_networks,
-        "server": settings.base_url,
-        "time": format_timestamp(),
-    }
 
 
 async def check_metrics(deployment: DoctorContext) -> Finding:

@@ -222,23 +222,10 @@ class Alerts:
 
     async def _post_to_webhook(self, kind: AlertKind, state: str, finding: AlertCondition) -> bool:
         """Send an alert; return True if the webhook accepted it."""
-        networks = self._settings.payment_networks
-        content: dict[str, Any] = {
-            "kind": kind,
-            "state": state,
-            "message": finding.message,
-            "text": f"Centgate on {', '.join(networks)}: {finding.message}",
-            "count": finding.count,
-            "oldestSeconds": finding.oldest_seconds,
-            "network": networks[0],
-            "networks": networks,
-            "server": self._settings.base_url,
-            "time": format_timestamp(),
-        }
         try:
             async with self._session.post(
                 self._settings.alert_webhook or "",
-                json=content,
+                json=build_alert(self._settings, kind, state, finding),
                 timeout=WEBHOOK_TIMEOUT,
                 allow_redirects=False,
             ) as response:
@@ -249,6 +236,25 @@ class Alerts:
         if not is_accepted:
             structlog.get_logger().warning("the alert webhook failed", kind=kind, answer=answer)
         return is_accepted
+
+
+def build_alert(
+    settings: Settings, kind: AlertKind | Literal["test"], state: str, finding: AlertCondition
+) -> dict[str, Any]:
+    """Build the body of an alert."""
+    networks = settings.payment_networks
+    return {
+        "kind": kind,
+        "state": state,
+        "message": finding.message,
+        "text": f"Centgate on {', '.join(networks)}: {finding.message}",
+        "count": finding.count,
+        "oldestSeconds": finding.oldest_seconds,
+        "network": networks[0],
+        "networks": networks,
+        "server": settings.base_url,
+        "time": format_timestamp(),
+    }
 
 
 def _unresolved_condition(count: int, oldest: float) -> AlertCondition:
