@@ -33,8 +33,8 @@ async def _read_journal(
     Of a journal that does not exist yet the result is that of no rows, unless `if_missing` replaces it.
     """
     try:
-        async with open_readonly(deployment.settings.database_url) as books:
-            return if_missing if books.missing_message and if_missing else await books.reader.read(unit)
+        async with open_readonly(deployment.settings.database_url) as journal:
+            return if_missing if journal.missing_message and if_missing else await journal.reader.read(unit)
     except (JournalUnavailable, SchemaMismatch, InvalidDatabaseUrl) as error:
         return skip(f"the journal cannot be read: {describe_error(error)}")
 

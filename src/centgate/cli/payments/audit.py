@@ -38,7 +38,6 @@ from centgate.payments.audit.audit_queries import AuditPosition, Recipient
 from centgate.payments.chain.chain_client import ChainClient, ChainClients
 from centgate.payments.chain.nodes import select_nodes
 from centgate.payments.chain.payment_node import ChainUnreachable, open_node_session
-from centgate.payments.database.store import Store
 from centgate.payments.journal.descriptions import format_dollars
 from centgate.payments.journal.read_model import FOREVER
 from centgate.payments.time_format import format_iso, parse_time
@@ -97,7 +96,7 @@ async def audit_now(context: CommandContext, *, period: AuditPeriod, output_form
     positions = {each.recipient: each for each in await store.read(audit_queries.list_positions)}
     recipients = await _find_recipients(context, period, positions, since, until)
     async with open_node_session() as session:
-        command = _Command(context, store, ChainClients(session, context.settings), period)
+        command = _Command(context, ChainClients(session, context.settings), period)
         results = [await command.run(each, positions.get(each)) for each in recipients]
     _print_results(results, output_format)
     for result in results:
@@ -158,8 +157,7 @@ def _find_blocks_network(settings: Settings, period: AuditPeriod) -> str | None:
 class _Command(Struct):
     """One run of the command."""
 
-    desk: CommandContext
-    store: Store
+    context: CommandContext
     chains: ChainClients
     period: AuditPeriod
     is_interrupted: bool = False
@@ -171,14 +169,14 @@ class _Command(Struct):
         if self.is_interrupted:
             result.problem = "interrupted"
         elif chain is None:
-            result.problem = select_nodes(self.desk.settings, recipient.network).description
+            result.problem = select_nodes(self.context.settings, recipient.network).description
         else:
             await self._audit(chain, result, before)
         return result
 
     async def _audit(self, chain: ChainClient, result: AuditResult, before: AuditPosition | None) -> None:
         try:
-            await Auditor(self.store).audit(chain, result, await self._block_range(chain, before))
+            await Auditor(self.context.store).audit(chain, result, await self._block_range(chain, before))
         except ChainUnreachable as error:
             result.problem = str(error)
         except asyncio.CancelledError:
@@ -188,7 +186,7 @@ class _Command(Struct):
     async def _block_range(self, chain: ChainClient, before: AuditPosition | None) -> BlockRange:
         if self.period.from_block is not None:
             return await find_range_by_blocks(chain, self.period.from_block, self.period.to_block)
-        since, until = self.period.to_times(self.desk.view.now)
+        since, until = self.period.to_times(self.context.view.now)
         if self.period.resume and before is not None and before.block_time is not None:
             return await find_range_by_time(chain, before.block_time, until, after=before.block)
         return await find_range_by_time(chain, since, until)

@@ -168,9 +168,9 @@ def show_list(
     """
     from centgate.cli.payments import context, queries
 
-    question = queries.PaymentFilterOptions(state, service, payer, transaction, since, until)
+    options = queries.PaymentFilterOptions(state, service, payer, transaction, since, until)
     shape = "json" if as_json else "table"
-    work = partial(queries.list_payments, options=question, limit=limit, after=after, output_format=shape)
+    work = partial(queries.list_payments, options=options, limit=limit, after=after, output_format=shape)
     raise typer.Exit(context.run_command(work))
 
 
@@ -220,8 +220,8 @@ def export(
     """
     from centgate.cli.payments import context, queries
 
-    question = queries.PaymentFilterOptions(state, service, payer, None, since, until)
-    work = partial(queries.export_payments, options=question, out=out, file_format=form, days=days)
+    options = queries.PaymentFilterOptions(state, service, payer, None, since, until)
+    work = partial(queries.export_payments, options=options, out=out, file_format=form, days=days)
     raise typer.Exit(context.run_command(work))
 
 
@@ -235,8 +235,8 @@ def summary(
     """
     from centgate.cli.payments import context, queries
 
-    question = queries.PaymentFilterOptions(since=since, until=until)
-    work = partial(queries.show_summary, options=question, output_format="json" if as_json else form)
+    options = queries.PaymentFilterOptions(since=since, until=until)
+    work = partial(queries.show_summary, options=options, output_format="json" if as_json else form)
     raise typer.Exit(context.run_command(work))
 
 
@@ -262,9 +262,9 @@ def totals(
     """
     from centgate.cli.payments import context, queries
 
-    question = queries.PaymentFilterOptions(service=service, payer=payer, since=since, until=until)
+    options = queries.PaymentFilterOptions(service=service, payer=payer, since=since, until=until)
     shape = "json" if as_json else form
-    work = partial(queries.show_totals, options=question, by=by, limit=limit, output_format=shape)
+    work = partial(queries.show_totals, options=options, by=by, limit=limit, output_format=shape)
     raise typer.Exit(context.run_command(work))
 
 

@@ -21,6 +21,7 @@ from centgate.payments.database.migrations import SchemaMismatch
 from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable, Store, UnitFactory
 from centgate.payments.journal.descriptions import ViewSettings, create_view
 from centgate.payments.journal.process_queries import read_time
+from centgate.payments.journal.read_model import PaymentFilter, PaymentRecord, iterate_payments
 from centgate.payments.journal.readonly import ReadOnlyJournal, describe_error, open_readonly
 from centgate.payments.reports.console_actions import ConsoleActionName, record_console_action
 from centgate.settings import Settings
@@ -48,6 +49,10 @@ class CommandContext(Struct, frozen=True):
     settings: Settings
     journal: ReadOnlyJournal
     view: ViewSettings
+
+    def iterate_payments(self, payment_filter: PaymentFilter) -> AsyncGenerator[PaymentRecord]:
+        """Yield all matching payments, oldest first. Raises JournalUnavailable."""
+        return iterate_payments(self.journal.reader, payment_filter, self.view.redemption_cutoff)
 
     async def record_action(
         self, action: ConsoleActionName, result: str, *, subject: str | None = None
@@ -138,8 +143,8 @@ class _Routes(Mapping[str, str]):
 
 @asynccontextmanager
 async def _open_context(settings: Settings) -> AsyncGenerator[CommandContext]:
-    async with open_readonly(settings.database_url) as books:
-        now = await books.reader.read(read_time) or time.time()  # without a journal there are no rows
-        if books.missing_message is not None:
-            books = replace(books, reader=_MissingReader(books.missing_message))
-        yield CommandContext(settings, books, create_view(settings, now, _Routes()))
+    async with open_readonly(settings.database_url) as journal:
+        now = await journal.reader.read(read_time) or time.time()  # without a journal there are no rows
+        if journal.missing_message is not None:
+            journal = replace(journal, reader=_MissingReader(journal.missing_message))
+        yield CommandContext(settings, journal, create_view(settings, now, _Routes()))

@@ -45,7 +45,6 @@ from centgate.payments.journal.read_model import (
     decode_cursor,
     encode_cursor,
     find_by_reference,
-    iterate_payments,
     list_newest,
 )
 from centgate.payments.reports.daily_totals import read_daily_totals, sum_totals
@@ -163,9 +162,9 @@ async def export_payments(
         return 1
     written = 0
     with open_output(out) as stream:
-        sheet = EntryWriter(stream, chosen, tuple(DAILY_COLUMNS if days else PAYMENT_COLUMNS))
+        writer = EntryWriter(stream, chosen, tuple(DAILY_COLUMNS if days else PAYMENT_COLUMNS))
         async for row in _iterate_days(context, wanted) if days else _iterate_entries(context, wanted):
-            sheet.write_entry(row)
+            writer.write_entry(row)
             written += 1
     noun = f"{'line' if days else 'payment'}{'' if written == 1 else 's'}"
     print_message(f"{written} {noun} written{'' if out == '-' else f' to {out}'}")
@@ -233,7 +232,7 @@ def _explain_no_match(options: PaymentFilterOptions, context: CommandContext) ->
 
 
 async def _iterate_entries(context: CommandContext, wanted: PaymentFilter) -> AsyncGenerator[ExportEntry]:
-    async for record in iterate_payments(context.journal.reader, wanted, context.view.redemption_cutoff):
+    async for record in context.iterate_payments(wanted):
         yield payment_entry(record, context.view)
 
 

@@ -16,7 +16,7 @@ from centgate.cli.payments.context import (
 )
 from centgate.cli.payments.serializers import payment_entry
 from centgate.cli.terminal import create_console, print_json, print_message, text_line
-from centgate.payments.journal.read_model import PaymentFilter, PaymentRecord, iterate_payments
+from centgate.payments.journal.read_model import PaymentFilter, PaymentRecord
 from centgate.provider_settings import ProviderSettings
 from centgate.settings import Settings
 
@@ -29,12 +29,7 @@ async def reconcile_now(
 ) -> ExitCode:
     """Look up once, now, the outcome of every open payment."""
     settings = _with_nodes(context.settings, nodes)
-    before = [
-        each
-        async for each in iterate_payments(
-            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
-        )
-    ]
+    before = await _list_open_payments(context)
     if dry_run:
         return _show_open_payments(context, before, output_format=output_format)
     from centgate.payments import reconciler
@@ -45,12 +40,7 @@ async def reconcile_now(
         result = f"{len(resolutions)} open payments looked up, {resolved_count} resolved"
         await context.record_action("reconcile", result)
     checked = {each.key for each in resolutions}
-    after = [
-        each
-        async for each in iterate_payments(
-            context.journal.reader, PaymentFilter("open"), context.view.redemption_cutoff
-        )
-    ]
+    after = await _list_open_payments(context)
     if output_format == "json":
         resolved = [_resolution_entry(each) for each in resolutions]
         print_json({"resolved": resolved, "open": [payment_entry(each, context.view) for each in after]})
@@ -65,6 +55,10 @@ async def reconcile_now(
         if busy:
             print_message("run it again in a few seconds: claims of a server that died expire by then")
     return 1 if after else 0
+
+
+async def _list_open_payments(context: CommandContext) -> list[PaymentRecord]:
+    return [each async for each in context.iterate_payments(PaymentFilter("open"))]
 
 
 def _show_open_payments(

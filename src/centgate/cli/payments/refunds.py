@@ -34,7 +34,6 @@ from centgate.payments.journal.read_model import (
     PaymentFilter,
     PaymentRecord,
     find_by_reference,
-    iterate_payments,
 )
 from centgate.signing.assets import is_test_network
 
@@ -46,9 +45,9 @@ async def show_refund_list(
 ) -> ExitCode:
     """Show settled payments that were not delivered and can only be refunded."""
     if output_format in ("csv", "jsonl"):
-        sheet = EntryWriter(sys.stdout, output_format, tuple(REFUND_COLUMNS))
+        writer = EntryWriter(sys.stdout, output_format, tuple(REFUND_COLUMNS))
         async for record in _iterate_owed(context, include_redeemable=include_redeemable):
-            sheet.write_entry(refund_entry(record, context.view))
+            writer.write_entry(refund_entry(record, context.view))
         return 0
     records = [record async for record in _iterate_owed(context, include_redeemable=include_redeemable)]
     if output_format == "json":
@@ -89,9 +88,7 @@ async def _iterate_owed(
     context: CommandContext, *, include_redeemable: bool
 ) -> AsyncGenerator[PaymentRecord]:
     for state in ("refundable", "redeemable") if include_redeemable else ("refundable",):
-        async for record in iterate_payments(
-            context.journal.reader, PaymentFilter(state), context.view.redemption_cutoff
-        ):
+        async for record in context.iterate_payments(PaymentFilter(state)):
             yield record
 
 

@@ -65,11 +65,11 @@ class _EmptyReader:
     """Reader of a missing journal: every query returns no rows."""
 
     async def read(self, unit: UnitFactory[T]) -> T:
-        asking: UnitOfWork[T] = unit()
+        running: UnitOfWork[T] = unit()
         try:
-            next(asking)
+            next(running)
             while True:
-                asking.send([])
+                running.send([])
         except StopIteration as end:
             return cast(T, end.value)
 
