@@ -32,6 +32,7 @@ from centgate.cli.terminal import (
     discard_stdout,
     escape_controls,
     format_json,
+    print_json,
     print_message,
     render_value,
     text_line,
@@ -78,46 +79,47 @@ class PendingPurchase:
 
 
 @reports_errors
-def run_purchase(question: CallArguments, *, json: bool) -> ExitCode:
+def run_purchase(arguments: CallArguments, *, json: bool) -> ExitCode:
     """Buy an answer and print it."""
     started_at, purchases = datetime.now(UTC), list[PendingPurchase]()
     try:
-        answer, payee = _buy_answer(question, purchases)
-        return _print_answer(answer, payee, json=json, quiet=question.quiet)
+        answer, payee = _buy_answer(arguments, purchases)
+        return _print_answer(answer, payee, json=json, quiet=arguments.quiet)
     except KeyboardInterrupt:
         if not purchases:
             raise
         return report_interruption(purchases[0], started_at)
 
 
-def _buy_answer(question: CallArguments, purchases: list[PendingPurchase]) -> tuple[Answer, str | None]:
+def _buy_answer(arguments: CallArguments, purchases: list[PendingPurchase]) -> tuple[Answer, str | None]:
     """Buy the answer. Returns it with the payee; appends the purchase to `purchases` before paying."""
-    with _progress(question, "asking for") as watch, _open_client(question, watch) as client:
-        service, body = _prepare_request(client, question)
+    with _progress(arguments, "asking for") as watch, _open_client(arguments, watch) as client:
+        service, body = _prepare_request(client, arguments)
         order = PurchaseOrder(client.api, service.path, canonical_json(body), service.slug)
         purchases.append(PendingPurchase(client.ledger, order))
         try:
-            answer = client.call(question.slug, body)
+            answer = client.call(arguments.slug, body)
         except InvalidInput as error:
             raise _with_example(error, service) from None
         return answer, _payee_of(client.ledger, answer)
 
 
 @reports_errors
-def show_terms(question: CallArguments, *, json: bool) -> ExitCode:
+def show_terms(arguments: CallArguments, *, json: bool) -> ExitCode:
     """Print the price and the payee of a call; exit code 4 if this client would not pay it."""
     with (
-        _progress(question, "asking for the terms of") as watch,
-        _open_client(question, watch) as client,
+        _progress(arguments, "asking for the terms of") as watch,
+        _open_client(arguments, watch) as client,
     ):
-        service, body = _prepare_request(client, question)
+        service, body = _prepare_request(client, arguments)
         try:
-            quote = client.terms(question.slug, body)
+            quote = client.terms(arguments.slug, body)
         except InvalidInput as error:
             raise _with_example(error, service) from None
-    create_console().print(
-        text_line(format_json(quote_json(quote))) if json else render_quote(quote), soft_wrap=True
-    )
+    if json:
+        print_json(quote_json(quote))
+    else:
+        create_console().print(render_quote(quote), soft_wrap=True)
     return 4 if quote.objections else 0
 
 
@@ -126,12 +128,10 @@ def show_services(api: str | None, *, json: bool) -> ExitCode:
     """Print every service of the API."""
     with _open_client(CallArguments("", api=api), None) as client:
         services = fetch_service_details(client, [each.slug for each in _list_services(client)])
-    create_console().print(
-        text_line(format_json([service_json(each) for each in services]))
-        if json
-        else render_services(services),
-        soft_wrap=json,
-    )
+    if json:
+        print_json([service_json(each) for each in services])
+    else:
+        create_console().print(render_services(services))
     return 0
 
 
@@ -140,12 +140,12 @@ def show_service(slug: str, api: str | None, *, json: bool) -> ExitCode:
     """Print one service with its input and output fields."""
     with _open_client(CallArguments(slug, api=api), None) as client:
         service = _fetch_service(client, slug)
+    if json:
+        print_json(service_json(service))
+        return 0
     out = create_console()
-    out.print(
-        text_line(format_json(service_json(service))) if json else render_service(service), soft_wrap=json
-    )
-    if not json:
-        out.print(text_line(f"  {_example_command(service)}"), soft_wrap=True)
+    out.print(render_service(service))
+    out.print(text_line(f"  {_example_command(service)}"), soft_wrap=True)
     return 0
 
 
@@ -191,21 +191,21 @@ def _describe_copy(answer: Answer) -> str:
 
 
 @contextmanager
-def _progress(question: CallArguments, action: str) -> Generator[Watch | None]:
+def _progress(arguments: CallArguments, action: str) -> Generator[Watch | None]:
     """Show a spinner on a terminal; yields a callback for progress messages, or None."""
     err = create_console(stderr=True)
-    if question.quiet or not err.is_terminal:
+    if arguments.quiet or not err.is_terminal:
         yield None
         return
-    with err.status(text_line(f"{action} {question.slug}")) as status:
+    with err.status(text_line(f"{action} {arguments.slug}")) as status:
         yield lambda sentence: status.update(text_line(sentence))
 
 
-def _open_client(question: CallArguments, watch: Watch | None) -> Centgate:
-    max_price = None if question.max_price is None else _parse_price(question.max_price)
-    networks = question.networks or None
-    settings = read_buyer_settings(api_url=question.api, cap_per_call=max_price, networks=networks)
-    return Centgate.from_settings(settings, watch=watch, options=question.option_names)
+def _open_client(arguments: CallArguments, watch: Watch | None) -> Centgate:
+    max_price = None if arguments.max_price is None else _parse_price(arguments.max_price)
+    networks = arguments.networks or None
+    settings = read_buyer_settings(api_url=arguments.api, cap_per_call=max_price, networks=networks)
+    return Centgate.from_settings(settings, watch=watch, options=arguments.option_names)
 
 
 def _parse_price(text: str) -> Decimal:
@@ -216,13 +216,13 @@ def _parse_price(text: str) -> Decimal:
         raise InvalidArguments([message]) from None
 
 
-def _prepare_request(client: Centgate, question: CallArguments) -> tuple[ServiceDetail, dict[str, Any]]:
+def _prepare_request(client: Centgate, arguments: CallArguments) -> tuple[ServiceDetail, dict[str, Any]]:
     """Return the service and the request body from the arguments."""
-    service = _fetch_service(client, question.slug)
-    body = parse_body(read_body(question.body)) if question.body is not None else {}
-    if question.body is None or question.pairs:
+    service = _fetch_service(client, arguments.slug)
+    body = parse_body(read_body(arguments.body)) if arguments.body is not None else {}
+    if arguments.body is None or arguments.pairs:
         schema = _input_schema(service)
-        body |= parse_pairs(question.pairs, schema)
+        body |= parse_pairs(arguments.pairs, schema)
         require_keys(body, schema)
     return service, body
 

@@ -131,7 +131,7 @@ def call(
     """
     from centgate.cli.buyer.call import CallArguments, run_purchase, show_terms
 
-    question = CallArguments(
+    arguments = CallArguments(
         slug,
         tuple(pairs or ()),
         body,
@@ -140,7 +140,7 @@ def call(
         networks=tuple(network or ()),
         quiet=quiet,
     )
-    raise typer.Exit((show_terms if dry_run else run_purchase)(question, json=as_json))
+    raise typer.Exit((show_terms if dry_run else run_purchase)(arguments, json=as_json))
 
 
 @app.command()

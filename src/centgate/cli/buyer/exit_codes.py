@@ -28,6 +28,7 @@ from centgate.client.errors import (
     WalletUnreadable,
 )
 from centgate.client.settings import BuyerSettings
+from centgate.client.wallet import Wallet
 from centgate.json_schema import InvalidSchema
 
 ExitCode = Literal[0, 1, 2, 3, 4, 5, 6, 130]
@@ -112,6 +113,14 @@ def read_buyer_settings(**overrides: Any) -> BuyerSettings:
         return BuyerSettings(**given)
     except ValidationError as error:
         raise InvalidSettings([_describe_problem(each, given) for each in error.errors()]) from None
+
+
+def require_wallet(settings: BuyerSettings) -> Wallet:
+    """Return the wallet of the settings. Raises NoWallet, and WalletUnreadable."""
+    wallet = settings.open_wallet()
+    if wallet is None:
+        raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
+    return wallet
 
 
 def _describe_problem(problem: ErrorDetails, given: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports
 from centgate.cli.buyer.render import answer_json, format_dollars, render_answer
 from centgate.cli.terminal import create_console, escape_controls, print_json, render_status, text_line
 from centgate.client import AnsweredPayment, Centgate, WalletPayment
-from centgate.signing.assets import TOKEN_DECIMALS, USDC
+from centgate.signing.assets import TOKEN_DECIMALS
 
 _NEXT_STEPS = {
     "read_answer": "the answer is stored",
@@ -83,8 +83,7 @@ def _render_payments(payments: Sequence[WalletPayment | AnsweredPayment]) -> Ren
 
 
 def _payment_lines(payment: WalletPayment) -> Iterator[RenderableType]:
-    token = USDC.get(payment.network)
-    amount = Decimal(payment.amount).scaleb(-(token.decimals if token else TOKEN_DECIMALS))
+    amount = Decimal(payment.amount).scaleb(-TOKEN_DECIMALS)
     yield Text.assemble(
         f"{escape_controls(payment.created_at)}  ",
         (f"{escape_controls(payment.service)}  ", "bold"),

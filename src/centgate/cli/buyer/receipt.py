@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, cast
+from typing import Annotated, Any, Literal, cast
 
 import orjson
 import typer
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from centgate.cli.buyer.render import render_pairs
 from centgate.cli.options import Json
-from centgate.cli.terminal import create_console, escape_controls, print_json, print_message, text_line
+from centgate.cli.terminal import create_console, escape_controls, exit_with_error, print_json, text_line
 from centgate.client.wire_model import decode_base64
 from centgate.signing.receipts.verify import CheckState, ReceiptCheck, ReceiptVerdict, verify_receipt
 
@@ -83,7 +83,7 @@ def _read_saved_file(file: str, header: Header) -> Mapping[str, Any]:
     try:
         return _parse_saved_header(content, header)
     except ValueError as error:
-        _fail(f"{'standard input' if file == '-' else file}: {error}")
+        exit_with_error(f"{'standard input' if file == '-' else file}: {error}")
 
 
 def _parse_saved_header(content: bytes, header: Header) -> Mapping[str, Any]:
@@ -118,18 +118,13 @@ def _read_bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        _fail(f"{file} cannot be read: {error.strerror}")
+        exit_with_error(f"{file} cannot be read: {error.strerror}")
 
 
 def _parse_signer(signer: str | None) -> str | None:
     if signer is not None and not re.fullmatch(r"0x[0-9a-fA-F]{40}", signer):
-        _fail(f"--signer must be an address, 0x and 40 hex digits, not {signer[:60]!r}")
+        exit_with_error(f"--signer must be an address, 0x and 40 hex digits, not {signer[:60]!r}")
     return signer
-
-
-def _fail(sentence: str) -> NoReturn:
-    print_message(sentence)
-    raise typer.Exit(1)
 
 
 def _verdict_json(verdict: ReceiptVerdict) -> dict[str, Any]:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import anyio
 
-from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
+from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors, require_wallet
 from centgate.cli.buyer.render import render_pairs
 from centgate.cli.terminal import create_console, print_json
 from centgate.client import Ledger
 from centgate.client.caps import Spent
-from centgate.client.errors import NoWallet
 from centgate.client.node import NonceStates, release_unused_payments
 from centgate.client.payment import Payment
 from centgate.client.settings import BuyerSettings
@@ -24,9 +23,7 @@ from centgate.client.settings import BuyerSettings
 def show_cap(path: Path | None, rpc: str | None, *, reset: bool, json: bool) -> ExitCode:
     """Print the count; before that, query the node and reset the count if requested."""
     settings = read_buyer_settings(wallet=path, wallet_rpc=rpc)
-    wallet, ledger = settings.open_wallet(), Ledger(settings.ledger)
-    if wallet is None:
-        raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
+    wallet, ledger = require_wallet(settings), Ledger(settings.ledger)
     nonces = NonceStates()
     if settings.wallet_rpc:
         nonces = anyio.run(partial(release_unused_payments, ledger, wallet.address, settings.wallet_rpc))

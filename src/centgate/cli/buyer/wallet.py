@@ -10,11 +10,10 @@ from typing import Any
 
 import anyio
 
-from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors
+from centgate.cli.buyer.exit_codes import ExitCode, read_buyer_settings, reports_errors, require_wallet
 from centgate.cli.buyer.render import receipts_json, render_pairs, render_receipts
 from centgate.cli.terminal import create_console, print_json, text_line
 from centgate.client import BuyerError, Centgate, Ledger, Wallet
-from centgate.client.errors import NoWallet
 from centgate.client.node import Balance, open_node
 from centgate.client.settings import BuyerSettings
 from centgate.environment import node_variable
@@ -46,9 +45,7 @@ def make_wallet(path: Path | None, *, json: bool, quiet: bool) -> ExitCode:
 def show_wallet(path: Path | None, api: str | None, rpc: str | None, *, json: bool) -> ExitCode:
     """Print the address, the API's payment network, and the balance if a node is given."""
     settings = read_buyer_settings(wallet=path, api_url=api, wallet_rpc=rpc)
-    wallet = settings.open_wallet()
-    if wallet is None:
-        raise NoWallet(f"there is no wallet: make one with `centgate wallet new` ({settings.wallet})")
+    wallet = require_wallet(settings)
     networks, problem = _payment_networks(settings)
     network = " or ".join(networks)
     assets = settings.allowed.assets
