@@ -442,32 +442,29 @@ class Purchases:
             await anyio.sleep(pause)
         raise AssertionError("count does not end")
 
-    async def _finish(self, judged: PaymentOutcome, payment: Payment) -> Answer:
+    async def _finish(self, outcome: PaymentOutcome, payment: Payment) -> Answer:
         """Record the outcome of a payment, then return the answer or raise the error."""
-        outcome = judged.result
-        ledger_problem = await self._record_outcome(judged, payment)
-        if isinstance(outcome, BuyerError):
+        result = outcome.result
+        ledger_problem = await self._record_outcome(outcome, payment)
+        if isinstance(result, BuyerError):
             if ledger_problem:
-                outcome.add_note(ledger_problem)
-            raise outcome
-        if ledger_problem:
-            return _with_note(outcome, ledger_problem)
-        return outcome
+                result.add_note(ledger_problem)
+            raise result
+        return replace(result, notes=(*result.notes, ledger_problem)) if ledger_problem else result
 
-    async def _record_outcome(self, judged: PaymentOutcome, payment: Payment) -> str | None:
+    async def _record_outcome(self, outcome: PaymentOutcome, payment: Payment) -> str | None:
         """Append the outcome to the ledger. Returns a message on failure, since no payment is lost by it."""
-        outcome = judged.result
-        receipt = getattr(outcome, "receipt", None)
-        failed = isinstance(outcome, BuyerError)
+        result = outcome.result
+        receipt = getattr(result, "receipt", None)
         try:
             with await self.ledger.async_entry() as entry:
                 entry.write_record(
-                    judged.ledger_event,
+                    outcome.ledger_event,
                     payment,
-                    outcome.money,
+                    result.money,
                     transaction=receipt.transaction if receipt else None,
-                    request_id=outcome.request_id,
-                    why=str(outcome) if failed else None,
+                    request_id=result.request_id,
+                    why=str(result) if isinstance(result, BuyerError) else None,
                     receipt=receipt.header if receipt and receipt.signer else None,
                 )
         except LedgerUnwritable as error:
@@ -494,7 +491,3 @@ def _iterate_errors(group: BaseExceptionGroup[BuyerError]) -> Iterator[BuyerErro
             yield from _iterate_errors(error)
         else:
             yield error
-
-
-def _with_note(answer: Answer, note: str) -> Answer:
-    return replace(answer, notes=(*answer.notes, note))

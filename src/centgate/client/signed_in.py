@@ -28,7 +28,7 @@ from centgate.client.wallet_payments import (
     WalletPaymentPage,
 )
 from centgate.client.wire_model import UntrustedModel
-from centgate.signing.assets import USDC
+from centgate.signing.assets import TOKEN_DECIMALS
 
 ATTEMPTS = 2
 """Sign-ins for one request: an answer may be lost, and its sign-in is used up then."""
@@ -123,8 +123,6 @@ def require_redeemable(payments: tuple[AnsweredPayment, ...]) -> list[AnsweredPa
 
 def rebuild_payment(shown: AnsweredPayment, order: PurchaseOrder, wallet: Wallet) -> Payment:
     """Return a payment as the ledger records it, from what the API shows of it; it cannot be sent."""
-    token = USDC.get(shown.network)
-    decimals = token.decimals if token and token.address.lower() == shown.asset.lower() else 6
     return Payment(
         api=order.api,
         path=order.path,
@@ -134,7 +132,7 @@ def rebuild_payment(shown: AnsweredPayment, order: PurchaseOrder, wallet: Wallet
         asset=shown.asset,
         payer=wallet.address,
         payee=shown.pay_to,
-        usd=Decimal(shown.amount).scaleb(-decimals),
+        usd=Decimal(shown.amount).scaleb(-TOKEN_DECIMALS),
         nonce=shown.nonce,
         valid_before=int(time.time()),
         header="",
