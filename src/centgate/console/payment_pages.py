@@ -147,9 +147,7 @@ async def reconcile_now(
 ) -> Response:
     """Look up the outcome of every open payment once, now."""
     async with console.reconcile_lock:
-        results = await reconciler.reconcile_all(console.settings)
-    resolved = sum(each.state_after != "settling" for each in results)
-    result = f"{len(results)} open payments looked up, {resolved} resolved"
+        result = reconciler.describe_results(await reconciler.reconcile_all(console.settings))
     await console.record_action("reconcile", request, result)
     session.notify(result)
     return redirect("/payments?state=open")

@@ -59,8 +59,7 @@ async def resend_unsent(
     console: Console, request: Request, session: ConsoleSession, _form: Mapping[str, str]
 ) -> Response:
     """Make all events due now that were not sent."""
-    number = await webhook_actions.resend_all(console.store)
-    result = f"{number} event{'' if number == 1 else 's'} will be sent within seconds"
+    result = webhook_actions.describe_resend(await webhook_actions.resend_all(console.store))
     return await _finish(console, request, session, "resend", result)
 
 
@@ -69,7 +68,7 @@ async def enable_receiver(
 ) -> Response:
     """Send events again to a receiver that answered 410."""
     is_enabled = await webhook_actions.enable_receiver(console.settings, console.store)
-    result = "events are sent again" if is_enabled else "the receiver was not disabled"
+    result = webhook_actions.describe_enabling(is_enabled=is_enabled)
     return await _finish(console, request, session, "enable webhooks", result)
 
 
@@ -80,9 +79,7 @@ async def ping_receiver(
     receiver = create_receiver(console.settings)
     if receiver is None:
         return await _finish(console, request, session, "ping", "no receiver is set")
-    sent = await webhook_actions.send_ping(console.settings)
-    is_accepted = sent.outcome == "accepted"
-    result = "the receiver accepted a ping" if is_accepted else f"a ping was not accepted: {sent.error}"
+    result = webhook_actions.describe_ping(await webhook_actions.send_ping(console.settings))
     return await _finish(console, request, session, "ping", result)
 
 

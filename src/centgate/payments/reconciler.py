@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import closing, suppress
 
 import structlog
@@ -73,6 +74,12 @@ async def reconcile_all(settings: Settings) -> list[ReconcileResult]:
     finally:
         await journal.deregister()
         await store.close()
+
+
+def describe_results(results: Sequence[ReconcileResult]) -> str:
+    """Describe how many payments were looked up and resolved, for operators and their log."""
+    resolved = sum(each.state_after != "settling" for each in results)
+    return f"{len(results)} open payments looked up, {resolved} resolved"
 
 
 class Reconciler:

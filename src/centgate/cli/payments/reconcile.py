@@ -36,9 +36,7 @@ async def reconcile_now(
 
     resolutions = await reconciler.reconcile_all(settings) if before else []
     if before:
-        resolved_count = sum(each.state_after != "settling" for each in resolutions)
-        result = f"{len(resolutions)} open payments looked up, {resolved_count} resolved"
-        await context.record_action("reconcile", result)
+        await context.record_action("reconcile", reconciler.describe_results(resolutions))
     checked = {each.key for each in resolutions}
     after = await _list_open_payments(context)
     if output_format == "json":

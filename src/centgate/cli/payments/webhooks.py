@@ -76,10 +76,8 @@ async def send_test(context: CommandContext) -> ExitCode:
     if receiver is None:
         raise InvalidArgument(NOT_SET)
     result = await webhook_actions.send_ping(context.settings)
-    is_accepted = result.outcome == "accepted"
-    logged = "the receiver accepted a ping" if is_accepted else f"a ping was not accepted: {result.error}"
-    await context.record_action("ping", logged)
-    if is_accepted:
+    await context.record_action("ping", webhook_actions.describe_ping(result))
+    if result.outcome == "accepted":
         print_renderable(text_line(f"{receiver.origin} accepted a ping"))
         return 0
     print_message(f"{receiver.origin} did not accept a ping: {result.error}")
@@ -92,8 +90,7 @@ async def resend(context: CommandContext, *, event: str | None, unsent: bool) ->
         raise InvalidArgument("give the id of an event, or --unsent")
     store = context.store
     if event is None:
-        number = await webhook_actions.resend_all(store)
-        text = f"{number} event{'' if number == 1 else 's'} will be sent within seconds"
+        text = webhook_actions.describe_resend(await webhook_actions.resend_all(store))
         await context.record_action("resend", text)
         print_renderable(text_line(text))
         return 0
@@ -111,7 +108,7 @@ async def enable(context: CommandContext) -> ExitCode:
     if create_receiver(context.settings) is None:
         raise InvalidArgument(NOT_SET)
     is_enabled = await webhook_actions.enable_receiver(context.settings, context.store)
-    text = "events are sent again" if is_enabled else "the receiver was not disabled"
+    text = webhook_actions.describe_enabling(is_enabled=is_enabled)
     await context.record_action("enable webhooks", text)
     print_renderable(text_line(text))
     return 0

@@ -66,3 +66,20 @@ async def resend_all(store: Store) -> int:
         number, last = await store.run(partial(webhook_outbox.resend_unsent, last))
         total += number
     return total
+
+
+def describe_ping(result: SendResult) -> str:
+    """Describe the result of a ping, for the operators' log."""
+    if result.outcome == "accepted":
+        return "the receiver accepted a ping"
+    return f"a ping was not accepted: {result.error}"
+
+
+def describe_resend(number: int) -> str:
+    """Describe that so many events were made due, for operators and their log."""
+    return f"{number} event{'' if number == 1 else 's'} will be sent within seconds"
+
+
+def describe_enabling(*, is_enabled: bool) -> str:
+    """Describe the result of `enable_receiver`, for operators and their log."""
+    return "events are sent again" if is_enabled else "the receiver was not disabled"
