@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from centgate.cli.demo.web import NO_REGISTRY
+
 PAGE = Path(__file__).parent.parent / "docs" / "demo.md"
 PACKAGE_INDEX_STEP = re.compile(r"^7\. .*?(?=^8\. )", re.MULTILINE | re.DOTALL)
 """The step whose output depends on the package index."""
@@ -29,7 +31,6 @@ fixed ones.
 
 ````text
 """
-_SKIPPED = "skipped: no package registry answers"
 
 
 class DemoFailed(RuntimeError):
@@ -69,7 +70,7 @@ def remove_package_index_step(page: str) -> str:
 def main() -> None:
     """Write the page."""
     page = render_page()
-    if _SKIPPED in page:
+    if NO_REGISTRY in page:
         sys.exit("demo_docs: no package index answers, so the page would lack step 7")
     PAGE.write_text(page, encoding="utf-8")
 

@@ -18,6 +18,8 @@ from centgate.settings import Settings
 SCRAPE, MAP = "/services/crawler/scrape", "/services/crawler/map"
 RESOLVE, QUERY = "/services/libdocs/resolve-library", "/services/libdocs/query-docs"
 LIBRARY, TOPIC = "httpx", "set a timeout"
+NO_REGISTRY = "skipped: no package registry is reachable from here"
+"""Output instead of the documentation."""
 
 
 def read_site(buyer: DemoBuyer, site: str) -> None:
@@ -42,7 +44,7 @@ def read_documentation(buyer: DemoBuyer, settings: Settings) -> None:
     """Find a library and query a topic; skipped with a message if no package registry responds."""
     buyer.print_line(f"[bold]7. Read a library's documentation[/]  {LIBRARY}: {TOPIC}\n")
     if not _registry_answers(settings):
-        buyer.print_line("   skipped: no package registry is reachable from here\n")
+        buyer.print_line(f"   {NO_REGISTRY}\n")
         return
     library = buyer.buy(RESOLVE, {"libraryName": LIBRARY}).json()["data"]["libraries"][0]
     description = escape(library["description"] or "")
