@@ -62,8 +62,7 @@ class DemoBuyer:
 
     def pay(self, path: str, body: dict[str, Any], terms: str) -> tuple[httpx.Response, str]:
         """Sign the terms and repeat the request with the payment. Returns the response and the payment."""
-        payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
-        signature = encode_payment_signature_header(payload)
+        signature = self._sign(terms)
         response = self.send_payment(path, body, signature)
         expect(response.status_code == 200, f"a paid request was answered with {response.text}")
         self.paid_count += 1
@@ -71,8 +70,7 @@ class DemoBuyer:
 
     def refuse(self, path: str, body: dict[str, Any], terms: str) -> dict[str, Any]:
         """Sign the terms for a request that cannot be answered. Returns the error, which charged nothing."""
-        payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
-        response = self.send_payment(path, body, encode_payment_signature_header(payload))
+        response = self.send_payment(path, body, self._sign(terms))
         error = response.json().get("error", {})
         charged = error.get("details", {}).get("payment", {}).get("charged")
         expect(charged is False, f"a request that cannot be answered was charged: {response.text}")
@@ -85,3 +83,7 @@ class DemoBuyer:
     def buy(self, path: str, body: dict[str, Any]) -> httpx.Response:
         """Pay for a request and return its response."""
         return self.pay(path, body, self.request_terms(path, body))[0]
+
+    def _sign(self, terms: str) -> str:
+        payload = self._wallet.create_payment_payload(PaymentRequired.model_validate_json(b64decode(terms)))
+        return encode_payment_signature_header(payload)
