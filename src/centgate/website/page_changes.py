@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from xml.sax.saxutils import unescape
 
 from msgspec import Struct
 
+from centgate.timestamps import format_timestamp
 from centgate.website.file import SiteFile
 from centgate.website.page import SitePage
 
@@ -36,7 +37,7 @@ def date_pages(
     versions: dict[str, PageVersion] = {}
     for page in pages:
         text, known = _drop_times(files[page.markdown_path].content), earlier.get(page.path)
-        version = PageVersion(text, now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        version = PageVersion(text, format_timestamp(now))
         versions[page.path] = known if known and known.text == text else version
     return versions
 

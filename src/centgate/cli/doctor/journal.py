@@ -17,7 +17,8 @@ from centgate.payments.journal.queries import CheckedPayments, count_checked_pay
 from centgate.payments.journal.readonly import describe_error, open_readonly
 from centgate.payments.notifications.webhook_actions import WebhookStatus, read_status, send_ping
 from centgate.payments.notifications.webhook_receiver import create_receiver
-from centgate.payments.time_format import format_age, format_iso
+from centgate.payments.time_format import format_age
+from centgate.timestamps import format_unix_time
 
 T = TypeVar("T")
 
@@ -51,7 +52,7 @@ async def check_audit(deployment: DoctorContext) -> Finding:
 
 
 def _evaluate_audit(last: LastAudit) -> Finding:
-    when = f"the audit of {format_iso(last.completed_at)[:19]}Z"
+    when = f"the audit of {format_unix_time(last.completed_at)}"
     if last.findings:
         advice = [FINDING_ADVICE[kind] for kind in FINDING_KINDS if last.findings.get(kind)]
         what = f"{when} found differences between journal and chain: {describe_counts(last.findings)}"
@@ -117,16 +118,16 @@ def _evaluate_webhooks(origin: str, status: WebhookStatus) -> Finding:
     waiting = f"{outbox.pending} pending, {outbox.failed} failed"
     if state.disabled_at is not None:
         return fail(
-            f"{origin} answered 410 at {format_iso(state.disabled_at)[:19]}Z: nothing is sent ({waiting})",
+            f"{origin} answered 410 at {format_unix_time(state.disabled_at)}: nothing is sent ({waiting})",
             "repair it, then `centgate payments webhooks enable`",
         )
     if state.failing_since is not None:
         return warn(
-            f"{origin} has accepted nothing since {format_iso(state.failing_since)[:19]}Z ({waiting})",
+            f"{origin} has accepted nothing since {format_unix_time(state.failing_since)} ({waiting})",
             "`centgate payments webhooks list --state pending` shows why",
         )
     if outbox.failed:
         advice = "`centgate payments webhooks resend --unsent` sends them again"
         return warn(f"all attempts for some events have failed ({waiting})", advice)
-    when = f"accepted an event at {format_iso(state.succeeded_at)[:19]}Z" if state.succeeded_at else "is set"
+    when = f"accepted an event at {format_unix_time(state.succeeded_at)}" if state.succeeded_at else "is set"
     return ok(f"{origin} {when} ({waiting})")

@@ -26,6 +26,7 @@ from centgate.payments.reports.daily_totals import TOTAL_NAMES, DailyTotals
 from centgate.payments.reports.grouped_totals import GroupTotals
 from centgate.payments.reports.totals_group import TotalsGroup
 from centgate.payments.time_format import format_age, format_iso
+from centgate.timestamps import format_unix_time
 
 if TYPE_CHECKING:
     from centgate.payments.reconciler import ReconcileResult
@@ -57,7 +58,7 @@ def payments_table(records: Iterable[PaymentRecord], view: ViewSettings, width: 
     table = _create_table([name for name in names if width >= min_widths.get(name, 0)])
     for record in shown:
         cells = {
-            "time": _format_second(record.created_at),
+            "time": format_unix_time(record.created_at),
             "service": escape_controls(record.service),
             "state": render_status(status_label(record, view)),
             "dollars": format_dollars_cell(record.amount, record.key.network),
@@ -181,7 +182,7 @@ def webhooks_table(entries: Iterable[OutboxEntry]) -> Table:
     table = _create_table(["id", "time", "type", "state", "attempts", "error"])
     for each in entries:
         cells = (each.type, each.state, str(each.attempts), escape_controls(each.error or ""))
-        table.add_row(each.event, _format_second(each.occurred_at), *cells)
+        table.add_row(each.event, format_unix_time(each.occurred_at), *cells)
     return table
 
 
@@ -223,10 +224,6 @@ def _render_paragraph(label: str, sentence: str, width: int) -> Text:
     room = max(width - _LABEL_WIDTH, 24)
     lines = wrap(escape_controls(sentence), room, break_long_words=False, break_on_hyphens=False)
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", "cyan"), f"\n{' ' * _LABEL_WIDTH}".join(lines))
-
-
-def _format_second(seconds: float) -> str:
-    return format_iso(seconds)[:19] + "Z"
 
 
 def _create_table(names: Sequence[str]) -> Table:
