@@ -8,7 +8,7 @@ RUN := .venv/bin/
 WORKERS := $(shell expr 2 \* $$(nproc 2>/dev/null || echo 2))
 PYTEST := $(RUN)python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots social token clean \
+.PHONY: help setup demo demo-crypto test test-all test-browser test-npm test-crash check check-ecosystem format docs client contracts screenshots social clean \
   bench bench-journal bench-extraction bench-phishing bench-libdocs
 
 help: ## List the targets
