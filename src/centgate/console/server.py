@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
 
 import uvicorn
 
@@ -14,7 +13,7 @@ from centgate.console.provider_metrics import MetricsHistory
 from centgate.environment import PREFIX
 from centgate.payments.database.store_factory import open_store
 from centgate.server import local_url, open_listener
-from centgate.settings import Settings
+from centgate.settings import Settings, is_loopback_host
 
 DEFAULT_PORT = 8404
 SHUTDOWN_SECONDS = 2
@@ -24,7 +23,7 @@ MAX_CONNECTIONS = 64
 def open_console_listener(settings: Settings) -> socket.socket:
     """Open the console's socket. Raises OSError with a message if it is not available or not allowed."""
     host = settings.console_host
-    if settings.console_url is None and not _is_loopback(host):
+    if settings.console_url is None and not is_loopback_host(host):
         raise OSError(
             f"{PREFIX}CONSOLE_HOST is {host}, not loopback: set {PREFIX}CONSOLE_URL to the address that you "
             "open in the browser, behind a proxy with TLS"
@@ -84,13 +83,6 @@ def create_console(settings: Settings, listener: socket.socket, run_checks: RunC
         base_url=settings.console_url or local_url(here),
         metrics=MetricsHistory(settings.metrics_url),
     )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _print_line(line: str) -> None:

@@ -6,7 +6,7 @@ Each setting is a field of the group of its subject; `model.py` makes `Settings`
 from centgate.provider_settings import ProviderSettings
 from centgate.settings.facilitators import CDP_FACILITATOR, TEST_FACILITATOR, FacilitatorAccount
 from centgate.settings.model import Settings
-from centgate.settings.operation import PASSWORD_HASH_PATTERN
+from centgate.settings.operation import PASSWORD_HASH_PATTERN, is_loopback_host
 from centgate.settings.provenance import (
     SettingSource,
     find_setting_source,
@@ -29,5 +29,6 @@ __all__ = [
     "find_unknown_variables",
     "find_variables",
     "get_raw_value",
+    "is_loopback_host",
     "price_variable",
 ]

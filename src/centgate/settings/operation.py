@@ -138,6 +138,14 @@ def _parse_receiver_url(value: str) -> str:
     return value
 
 
+def is_loopback_host(host: str) -> bool:
+    """Return True for `localhost` and for addresses of this machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _is_private_host(host: str) -> bool:
     """Return True for a loopback or private address, and for names that are never public."""
     try:

@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cached_property
-from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -18,7 +17,7 @@ from pydantic import SecretStr
 from centgate.environment import PREFIX, node_variable
 from centgate.providers.jsonrpc.client import RpcNode
 from centgate.resources import Resources, open_resources
-from centgate.settings import Settings
+from centgate.settings import Settings, is_loopback_host
 from centgate.upstream import Upstream
 
 MEGABYTE = 1 << 20
@@ -153,11 +152,7 @@ def display_origin(url: str) -> str:
 
 def is_loopback(url: str) -> bool:
     """Return True if a URL is on this machine."""
-    name = urlsplit(url).hostname or ""
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback_host(urlsplit(url).hostname or "")
 
 
 def is_unencrypted(url: str) -> bool:

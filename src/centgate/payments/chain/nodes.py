@@ -7,14 +7,13 @@ check of refunds.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 from yarl import URL
 
-from centgate.settings import Settings
+from centgate.settings import Settings, is_loopback_host
 from centgate.signing.assets import TEST_NETWORKS
 
 PUBLIC_NODES: Mapping[str, tuple[str, str, str]] = {
@@ -104,10 +103,4 @@ def list_networks_with_nodes(settings: Settings) -> frozenset[str]:
 
 
 def _is_development_chain(settings: Settings, network: str) -> bool:
-    if network not in TEST_NETWORKS:
-        return False
-    host = URL(settings.facilitator).host or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return network in TEST_NETWORKS and is_loopback_host(URL(settings.facilitator).host or "")
