@@ -70,19 +70,17 @@ def _llms_lines(deployment: ApiSnapshot, pages: Sequence[SitePage]) -> Iterator[
         for page in pages
         if page.path != "/" and not page.path.startswith("/services/") and not page.is_index
     )
-    yield from (
-        f"- [{page.title}]({deployment.site}{page.markdown_path}): {page.description}" for page in guides
-    )
+    yield from (_page_line(deployment, page) for page in guides)
     yield from ("", "## Optional", "")
-    yield from (
-        f"- [{page.title}]({deployment.site}{page.markdown_path}): {page.description}"
-        for page in pages
-        if page.is_index
-    )
+    yield from (_page_line(deployment, page) for page in pages if page.is_index)
     machine = (
         each for each in list_discovery_files(deployment) if not each.href.endswith(("/llms.txt", ".md"))
     )
     yield from (_file_line(deployment, each) for each in machine)
+
+
+def _page_line(deployment: ApiSnapshot, page: SitePage) -> str:
+    return f"- [{page.title}]({deployment.site}{page.markdown_path}): {page.description}"
 
 
 def _file_line(deployment: ApiSnapshot, file: DiscoveryFile) -> str:
