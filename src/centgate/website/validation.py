@@ -8,6 +8,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from centgate.client.catalog import CatalogUnavailable, Health, ListedRequirements, ServiceDetail
+from centgate.coercion import as_list, as_object, get_path
 from centgate.signing.assets import NETWORK_ID
 from centgate.website.markdown_escape import escape_line, escape_name
 
@@ -107,15 +108,12 @@ def validate_openapi(openapi: Mapping[str, Any], api: str) -> dict[str, Any]:
 
 def has_security_scheme(openapi: Mapping[str, Any], name: str) -> bool:
     """Return True if an OpenAPI document declares a security scheme of this name."""
-    value = openapi.get("components")
-    components = cast(dict[str, Any], value) if isinstance(value, dict) else {}
-    schemes = components.get("securitySchemes")
-    return isinstance(schemes, dict) and name in schemes
+    return name in as_object(get_path(openapi, "components", "securitySchemes"))
 
 
 def parse_contact(contact: Any) -> str | None:
     """Return the operator's contact as a URL, or None if it is missing or unsafe to link to."""
-    fields: Mapping[str, Any] = cast(Mapping[str, Any], contact) if isinstance(contact, Mapping) else {}
+    fields = as_object(contact)
     addresses = (fields.get("url"), f"mailto:{fields.get('email')}" if fields.get("email") else None)
     return next(
         (each for each in addresses if isinstance(each, str) and re.fullmatch(_CONTACT_PATTERN, each)), None
@@ -124,9 +122,7 @@ def parse_contact(contact: Any) -> str | None:
 
 def parse_redeem_hours(openapi: Any) -> float | None:
     """Return the hours for which a payment can be redeemed, or None if the API does not publish them."""
-    fields = cast(dict[str, Any], openapi) if isinstance(openapi, dict) else {}
-    terms = fields.get("x-delivery-terms")
-    hours = cast(dict[str, Any], terms).get("redeemableHours") if isinstance(terms, dict) else None
+    hours = get_path(openapi, "x-delivery-terms", "redeemableHours")
     if isinstance(hours, bool) or not isinstance(hours, int | float):
         return None
     return float(hours) if 0 < hours <= _MAX_REDEEM_HOURS else None
@@ -140,16 +136,13 @@ def parse_link(address: Any) -> str | None:
 
 def parse_proofs(x402: Any) -> list[str]:
     """Return the operator's ownership proofs, without malformed ones."""
-    fields = cast(dict[str, Any], x402) if isinstance(x402, dict) else {}
-    value = fields.get("ownershipProofs")
-    proofs = cast(list[Any], value) if isinstance(value, list) else []
+    proofs = as_list(get_path(x402, "ownershipProofs"))
     return [each for each in proofs if isinstance(each, str) and re.fullmatch(_SIGNATURE_PATTERN, each)]
 
 
 def parse_signer(x402: Any) -> str | None:
     """Return the address that signs offers and receipts, or None."""
-    fields = cast(dict[str, Any], x402) if isinstance(x402, dict) else {}
-    signer = fields.get("receiptSigner")
+    signer = get_path(x402, "receiptSigner")
     return signer if isinstance(signer, str) and re.fullmatch(_TERMS_PATTERNS["pay_to"], signer) else None
 
 
