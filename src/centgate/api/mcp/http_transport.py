@@ -41,6 +41,7 @@ from centgate.api.mcp.tools import (
 from centgate.catalog import service_details
 from centgate.client.catalog import ServiceDetail
 from centgate.client_limits import Admission
+from centgate.coercion import as_object
 from centgate.errors import (
     CentgateError,
     InvalidRequest,
@@ -132,7 +133,7 @@ def _parse_message(message: bytes) -> dict[str, Any]:
         parsed = orjson.loads(message)
     except ValueError:
         return {}
-    return cast(dict[str, Any], parsed) if isinstance(parsed, dict) else {}
+    return as_object(parsed)
 
 
 def _rate_limited_response(request: Request, admission: Admission) -> Response:
