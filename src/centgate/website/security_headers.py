@@ -6,6 +6,9 @@ from urllib.parse import urlsplit
 
 from centgate.website.api_snapshot import ApiSnapshot
 
+_OWN_FILES = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; font-src 'self'"
+"""Part of the policy of every page: files of the website alone."""
+
 
 def content_security_policy(deployment: ApiSnapshot) -> str:
     """Return the Content-Security-Policy: load from the site only, connect to the site and its API."""
@@ -14,18 +17,13 @@ def content_security_policy(deployment: ApiSnapshot) -> str:
 
 def meta_policy(deployment: ApiSnapshot) -> str:
     """Return the policy for a `<meta>` element (no `frame-ancestors`), for hosts that set no headers."""
-    return (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; font-src 'self'; "
-        f"connect-src 'self' {url_origin(deployment.api)}; form-action 'self'; base-uri 'none'"
-    )
+    api = url_origin(deployment.api)
+    return f"{_OWN_FILES}; connect-src 'self' {api}; form-action 'self'; base-uri 'none'"
 
 
 def offline_meta_policy() -> str:
     """Return the `<meta>` policy of a page that may not connect; it applies in addition to the header."""
-    return (
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; font-src 'self'; "
-        "connect-src 'none'; form-action 'none'; base-uri 'none'"
-    )
+    return f"{_OWN_FILES}; connect-src 'none'; form-action 'none'; base-uri 'none'"
 
 
 def security_headers(deployment: ApiSnapshot) -> dict[str, str]:
