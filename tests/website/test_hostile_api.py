@@ -411,13 +411,13 @@ def test_commands_report_error_and_write_nothing(bodies: Bodies, tmp_path: Path,
 
 def test_broken_api_keeps_previous_pages(bodies: Bodies) -> None:
     with serve_api(bodies) as api:
-        window = SiteState(api, read_snapshot(api, SITE), ())
-        before = set(window.files)
+        state = SiteState(api, read_snapshot(api, SITE), ())
+        before = set(state.files)
         bodies[ONE]["inputSchema"] = {"properties": 7}
-        window.refresh()
+        state.refresh()
 
-        assert set(window.files) == before
-        assert b"not reachable" in window.files["/status.md"].content
+        assert set(state.files) == before
+        assert b"not reachable" in state.files["/status.md"].content
 
 
 def test_files_of_hostile_api_stay_in_folder(honest_bodies: Bodies, tmp_path: Path) -> None:

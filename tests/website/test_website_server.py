@@ -340,14 +340,14 @@ def test_returning_api_is_reachable_again(tmp_path: Path, facilitator: StubFacil
 def test_pages_of_lost_api_are_built_once(shop: ServedSite) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    window = SiteState(nobody, shop.deployment, ())
+    state = SiteState(nobody, shop.deployment, ())
 
-    window.refresh()
-    site = window.site
-    window.refresh()
+    state.refresh()
+    site = state.site
+    state.refresh()
 
-    assert b"**not reachable**" in window.files["/status.md"].content
-    assert window.site is site
+    assert b"**not reachable**" in state.files["/status.md"].content
+    assert state.site is site
 
 
 def read_first_page(api: str, deployment: ApiSnapshot) -> str:

@@ -150,7 +150,7 @@ def _start_context(deployment: ApiSnapshot) -> dict[str, Any]:
     service = first_service(deployment)
     return {
         "service": service,
-        "code": {snippet.label: snippet for snippet in build_samples(service, deployment)},
+        "code": {sample.label: sample for sample in build_samples(service, deployment)},
         "network": deployment.payment_network,
         "faucet": FAUCET,
     }
@@ -230,7 +230,7 @@ def _errors_context(deployment: ApiSnapshot) -> dict[str, Any]:
 
 def _agents_context(deployment: ApiSnapshot) -> dict[str, Any]:
     service = first_service(deployment)
-    code = {snippet.label: snippet.code for snippet in build_samples(service, deployment)}
+    code = {sample.label: sample.code for sample in build_samples(service, deployment)}
     stdio, http = code["MCP, paid from a wallet"], code["MCP over HTTP"]
     return {
         "price": deployment.price_range,

@@ -184,7 +184,7 @@ def _service_context(card: ServiceCard, deployment: ApiSnapshot) -> dict[str, An
         "sample": card.sample,
         "drawn": card.drawn,
         "drawing": {"plan": to_builtins(card.plan), "tones": dict(TONES)},
-        "snippets": build_samples(service, deployment),
+        "code_samples": build_samples(service, deployment),
         "sources": {source.name: source for source in service.sources},
         "failures": list(failure_notes(service)),
         "errors": call_errors(),

@@ -44,7 +44,7 @@ class SiteState:
 
     def __init__(self, api: str, deployment: ApiSnapshot, operator_files: Sequence[WellKnownFile]) -> None:
         self._api = api
-        self._own = operator_files
+        self._operator_files = operator_files
         self.deployment = deployment
         self.site = build_site(deployment, operator_files)
 
@@ -66,13 +66,13 @@ class SiteState:
         """Update the files from the API; on failure keep the old content and mark the API as unreachable."""
         try:
             deployment = read_snapshot(self._api, self.deployment.site)
-            site = build_site(deployment, self._own, self.site.versions)
+            site = build_site(deployment, self._operator_files, self.site.versions)
         except CatalogUnavailable as error:
             structlog.get_logger().warning("the API could not be read", error=str(error))
             if self.deployment.unreachable_since:
                 return  # the pages say so already
             deployment = self.deployment.as_unreachable(datetime.now(UTC))
-            site = build_site(deployment, self._own, self.site.versions)
+            site = build_site(deployment, self._operator_files, self.site.versions)
         self.site, self.deployment = site, deployment
 
 
@@ -84,21 +84,21 @@ def create_site_app(
     interval: float = REFRESH_INTERVAL,
 ) -> Starlette:
     """Return the website as an ASGI application; `operator_files` are those under `/.well-known/`."""
-    window = SiteState(api, deployment, operator_files)
+    state = SiteState(api, deployment, operator_files)
 
     async def endpoint(request: Request) -> Response:
-        return _file_response(request, window)
+        return _file_response(request, state)
 
     async def method_not_allowed(_request: Request, _error: Exception) -> Response:
-        headers = {"Allow": "GET, HEAD", **security_headers(window.deployment)}
+        headers = {"Allow": "GET, HEAD", **security_headers(state.deployment)}
         return Response("Only GET and HEAD are supported.\n", 405, headers, _PLAIN)
 
     async def server_error(request: Request, _error: Exception) -> Response:
-        return _error_page(request, window, 500)
+        return _error_page(request, state, 500)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        updates = asyncio.create_task(window.refresh_forever(interval))
+        updates = asyncio.create_task(state.refresh_forever(interval))
         yield
         updates.cancel()
         with suppress(asyncio.CancelledError):
@@ -112,19 +112,19 @@ def create_site_app(
     )
 
 
-def _file_response(request: Request, window: SiteState) -> Response:
-    files, path = window.files, str(request.scope["path"])
+def _file_response(request: Request, state: SiteState) -> Response:
+    files, path = state.files, str(request.scope["path"])
     file = files.get(path)
     if file is None:
-        return _canonical_redirect(request, files) or _error_page(request, window, 404)
+        return _canonical_redirect(request, files) or _error_page(request, state, 404)
     if path in ("/404.html", "/500.html"):
-        return _error_page(request, window, 404)
+        return _error_page(request, state, 404)
     if file.alternate and file.media_type.startswith(_HTML):
         accept = request.headers.get("accept", "")
         file = files[file.alternate] if choose_named_type(accept, (_MARKDOWN,), _HTML) == _MARKDOWN else file
         if path == SEARCH_PATH and file.path == path and (query := request.query_params.get("q", "").strip()):
-            file = render_search(window.site, window.deployment, query)
-    headers = response_headers(file, window.deployment)
+            file = render_search(state.site, state.deployment, query)
+    headers = response_headers(file, state.deployment)
     if has_tag(request.headers.get("if-none-match", ""), headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(file.content, headers=headers)
@@ -140,13 +140,13 @@ def _canonical_redirect(request: Request, files: Mapping[str, SiteFile]) -> Resp
     return Response(status_code=308, headers={"Location": quote(canonical) + (f"?{query}" if query else "")})
 
 
-def _error_page(request: Request, window: SiteState, status: int) -> Response:
+def _error_page(request: Request, state: SiteState, status: int) -> Response:
     """Return an error page in the format that the client prefers: Markdown, HTML or plain text."""
     kind = choose_named_type(request.headers.get("accept", ""), (_MARKDOWN, _HTML), _PLAIN)
-    file = window.files[f"/{status}.html" if kind == _HTML else f"/{status}.md"]
+    file = state.files[f"/{status}.html" if kind == _HTML else f"/{status}.md"]
     media_type = file.media_type if kind != _PLAIN else PLAIN_TEXT
     headers = {"Content-Type": media_type, "Cache-Control": "no-store", "Vary": "Accept"}
-    return Response(file.content, status, headers | security_headers(window.deployment))
+    return Response(file.content, status, headers | security_headers(state.deployment))
 
 
 def response_headers(file: SiteFile, deployment: ApiSnapshot) -> dict[str, str]:
@@ -174,12 +174,12 @@ def _page_links(file: SiteFile, deployment: ApiSnapshot) -> list[str]:
 
 def run_site(api: str, settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT. Raises CatalogUnavailable if the API cannot be read at start-up."""
-    own = wellknown_files.read_wellknown_files(settings.well_known)
+    operator_files = wellknown_files.read_wellknown_files(settings.well_known)
     listener, settings = open_listener(settings, "--host and --port")
     with listener:
         address = settings.site_url or settings.model_copy(update={"public_url": None}).base_url
         config = LimitedConfig(
-            create_site_app(api, read_snapshot(api, address), operator_files=own),
+            create_site_app(api, read_snapshot(api, address), operator_files=operator_files),
             connection_limits(settings),
             log_config=None,
             access_log=False,
