@@ -118,12 +118,12 @@ export class Centgate extends Services {
   }
 
   /** Return every service of the API, in catalogue order. */
-  async services(options: Pick<CallOptions, "signal" | "timeout"> = {}): Promise<readonly ServiceSummary[]> {
+  async services(options: FreeOptions = {}): Promise<readonly ServiceSummary[]> {
     return this.#purchases.free.fetchServices(new TimeLimit(options.timeout, options.signal));
   }
 
   /** Return one service, with the schemas of its input and output. */
-  async service(slug: string, options: Pick<CallOptions, "signal" | "timeout"> = {}): Promise<ServiceSummary> {
+  async service(slug: string, options: FreeOptions = {}): Promise<ServiceSummary> {
     return this.#purchases.free.fetchService(slug, new TimeLimit(options.timeout, options.signal));
   }
 }

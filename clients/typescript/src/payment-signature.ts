@@ -3,12 +3,11 @@
 import { safeBase64Encode } from "@x402/core/utils";
 import type { Address, Hex } from "viem";
 import { getAddress } from "viem/utils";
-import { WalletFailed } from "./errors.js";
 import { isObject, type JsonObject } from "./json.js";
 import { formatUsd } from "./money.js";
 import type { Payment, PurchaseOrder } from "./payment.js";
 import type { PaymentOption } from "./terms.js";
-import { isWalletClient, requirePayer, type Wallet } from "./wallet.js";
+import { buildSigningError, isWalletClient, requirePayer, type Wallet } from "./wallet.js";
 
 /** x402's extension for an idempotency key that the buyer chooses. */
 const IDENTIFIER = "payment-identifier";
@@ -97,8 +96,7 @@ async function requestSignature(option: PaymentOption, authorization: Authorizat
     }
     return await wallet.signTypedData({ account: wallet.account ?? authorization.from, ...typedData });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new WalletFailed(`the wallet did not sign: ${reason.slice(0, 300)}. Nothing was sent`, { cause });
+    throw buildSigningError(cause);
   }
 }
 

@@ -40,9 +40,14 @@ export async function signText(text: string, wallet: Wallet): Promise<Hex> {
     }
     return await wallet.signMessage({ account: wallet.account ?? requirePayer(wallet), message: text });
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new WalletFailed(`the wallet did not sign: ${reason.slice(0, 300)}. Nothing was sent`, { cause });
+    throw buildSigningError(cause);
   }
+}
+
+/** Return the error for a wallet that did not sign; `cause` is the wallet's own. */
+export function buildSigningError(cause: unknown): WalletFailed {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new WalletFailed(`the wallet did not sign: ${reason.slice(0, 300)}. Nothing was sent`, { cause });
 }
 
 /** True for a wallet client, false for an account with its key. */
