@@ -451,6 +451,22 @@ async def test_concurrent_queries_of_one_request_are_one_batch(upstreams: FakeUp
     assert [len(each.body) for each in upstreams.requests_of("node")] == [4]
 
 
+async def test_queries_that_follow_within_a_few_turns_are_one_batch(upstreams: FakeUpstreams, tmp_path: Path):
+    async def read_balance(rpc: Rpc, turns: int) -> int:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return await rpc.native_balance(CHAIN_ID, RECEIVER)
+
+    upstreams.set_response_function(
+        "node", "/", lambda request: (200, [answer_number(each) for each in request.body]), method="POST"
+    )
+
+    async with open_rpc(tmp_path, upstreams.url_of("node")) as rpc:
+        await asyncio.gather(*(read_balance(rpc, turns) for turns in (0, 3, 6)))
+
+    assert [len(each.body) for each in upstreams.requests_of("node")] == [3]
+
+
 async def test_queries_of_two_buyers_are_not_joined(upstreams: FakeUpstreams, tmp_path: Path):
     upstreams.set_response_function(
         "node", "/", lambda request: (200, answer_number(request.body)), method="POST"

@@ -44,7 +44,6 @@ from centgate.lookups.erc20 import (
 from centgate.lookups.log_history import BLOCK_SECONDS
 from centgate.lookups.permit2 import PERMIT_TOPIC
 from centgate.providers.goplus import GoPlus
-from centgate.providers.jsonrpc import node_pool
 from centgate.providers.jsonrpc.multicall import MULTICALL
 from centgate.providers.jsonrpc.multicall import SELECTOR as AGGREGATE3_SELECTOR
 from centgate.services.approval_risk import approval_risk
@@ -837,8 +836,7 @@ def test_invalid_block_time_affects_only_times(shop: Shop, monkeypatch: pytest.M
 
 
 @pytest.mark.extended
-def test_chain_is_read_in_one_request_after_logs(shop: Shop, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(node_pool, "JOIN_SECONDS", 0.1)  # a busy machine may take longer than the default
+def test_chain_is_read_in_one_request_after_logs(shop: Shop):
     shop.upstreams.faults["goplus"] = "500"
     shop.node.multicall, shop.node.head = True, 40_000
     shop.node.logs = [build_event(39_990, 9), build_event(39_991, 9, spender=VAULT)]

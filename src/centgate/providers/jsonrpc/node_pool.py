@@ -11,8 +11,12 @@ from typing import Any, TypeVar
 from centgate.errors import ProviderFailure, ProviderTimeout
 from centgate.providers.jsonrpc.client import RequestGroup, RpcNode, RpcRequest
 
-JOIN_SECONDS = 0.002
-"""Seconds for which a request waits for others to the same node."""
+QUIET_TURNS = 5
+"""Turns of the event loop for which a request waits for a further one to the same node.
+
+Callers that begin together ask within a few turns, however long these take on a busy machine. With a timer
+the process would sleep before each round of requests, and continue with cold caches.
+"""
 FAILURE_COOLDOWN = 30.0
 """Seconds for which a node that failed is tried only after the others."""
 
@@ -34,14 +38,23 @@ class RequestJoiner:
     async def send_requests(
         self, node: RpcNode, requests: Sequence[RpcRequest], *, tolerant: bool
     ) -> list[Any]:
-        """As `RpcNode.send_requests`, up to `JOIN_SECONDS` later."""
+        """As `RpcNode.send_requests`, when `QUIET_TURNS` brought no further request."""
         loop = asyncio.get_running_loop()
         group = RequestGroup(requests, tolerant, loop.create_future())
         if id(node) not in self._waiting:
             self._waiting[id(node)] = []
-            loop.call_later(JOIN_SECONDS, self._start, node)
+            loop.call_soon(self._await_others, node, 1, QUIET_TURNS)
         self._waiting[id(node)].append(group)
         return await group.results
+
+    def _await_others(self, node: RpcNode, known: int, turns: int) -> None:
+        """Start after so many turns, or after `QUIET_TURNS` if more callers than the `known` wait by now."""
+        waiting = len(self._waiting[id(node)])
+        turns = turns - 1 if waiting == known else QUIET_TURNS
+        if turns:
+            asyncio.get_running_loop().call_soon(self._await_others, node, waiting, turns)
+        else:
+            self._start(node)
 
     def _start(self, node: RpcNode) -> None:
         groups = [group for group in self._waiting.pop(id(node)) if not group.results.done()]
