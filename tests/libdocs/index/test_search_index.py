@@ -509,6 +509,22 @@ def test_declaration_of_two_languages_is_given_once(tmp_path: Path) -> None:
     assert titles.count("hasSame") == 1
 
 
+@pytest.mark.parametrize("topic", ["send a letter", "the ribbon of a letter"])
+def test_long_description_is_given_with_its_declaration(topic: str, tmp_path: Path) -> None:
+    names = ["paper", "ink", "fold", "seal", "wax", "stamp", "weight", "border", "colour", "edge", "ribbon"]
+    sentence = "Sets how it is treated on the long way to its reader, by the rules of the old post. " * 3
+    tags = "\n".join(f" * @param {{string}} options.{name} - {sentence}" for name in names)
+    script = f"/**\n * Send a letter.\n *\n{tags}\n */\nexport function send(letter, options) {{}}\n"
+    file = tmp_path / "index.db"
+    search_index.write_index(
+        file, [PackageDocument("src/post.js", script, "javascript", None)], {"name": "quill"}
+    )
+
+    found = search_index.search(file, topic, 5_000)
+
+    assert {each.language for each in found} == {"javascript", None}
+
+
 @pytest.mark.parametrize("question", ["send a post request", "Send a POST request"])
 def test_example_of_other_http_method_is_no_usage(question: str, tmp_path: Path) -> None:
     examples = {

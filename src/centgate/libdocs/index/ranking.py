@@ -360,10 +360,11 @@ def _drop_similar(ranked: Iterator[ChunkRow], named: Container[int]) -> Iterator
     Of a thing that is declared in JavaScript and in TypeScript, the first declaration is enough.
     """
     previous: list[frozenset[str]] = []
-    languages: dict[str, str | None] = {}
+    languages: dict[str, str] = {}
     for row in ranked:
         is_declaration = " " not in row.title and not _PROSE_FILE.search(row.page)
-        if is_declaration and languages.setdefault(row.title, row.language) != row.language:
+        # the later parts of a long description have no language
+        if is_declaration and row.language and languages.setdefault(row.title, row.language) != row.language:
             continue
         words = frozenset(WORD.findall(f"{row.code or ''} {row.text or ''}"))
         if row.id not in named and any(are_alike(words, each) for each in previous):
