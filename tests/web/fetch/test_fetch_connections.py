@@ -68,6 +68,41 @@ async def test_redirect_cookie_of_domain_is_sent_to_subdomain(web: Web) -> None:
     assert "Cookie: all=1\r\n" in web.site.requests[1]
 
 
+@pytest.mark.parametrize("end", ["Max-Age=0", "Expires=Thu, 01-Jan-1970 00:00:01 GMT"])
+async def test_redirect_cookie_that_was_ended_is_not_sent(web: Web, end: str) -> None:
+    web.site.set_response("/", format_head({"Location": "/check", "Set-Cookie": "test=1; Max-Age=60"}, 302))
+    ended = {"Location": "/end", "Set-Cookie": f"test=deleted; {end}\r\nSet-Cookie: ok=1"}
+    web.site.set_response("/check", format_head(ended, 302))
+    web.site.set_response("/end", format_response(b"here"))
+
+    await web.fetch()
+
+    assert "Cookie: test=1\r\n" in web.site.requests[1]
+    assert "Cookie: ok=1\r\n" in web.site.requests[2]
+
+
+@pytest.mark.parametrize("date", ["0", "Thu, 01 Jan 2026 00:00:00 +9999999999999999999"])
+async def test_redirect_cookie_with_invalid_date_is_sent(web: Web, date: str) -> None:
+    login = {"Location": "/end", "Set-Cookie": f"test=1; Expires={date}"}
+    web.site.set_response("/", format_head(login, 302))
+    web.site.set_response("/end", format_response(b"here"))
+
+    await web.fetch()
+
+    assert "Cookie: test=1\r\n" in web.site.requests[1]
+
+
+async def test_redirect_cookie_of_public_suffix_is_not_sent(web: Web) -> None:
+    web.resolver.answers |= dict.fromkeys(("a.github.io", "b.github.io"), web.resolver.answers["site.test"])
+    login = {"Location": web.url("/end", "b.github.io"), "Set-Cookie": "all=1; Domain=github.io"}
+    web.site.set_response("/", format_head(login, 302))
+    web.site.set_response("/end", format_response(b"here"))
+
+    await web.fetch("/", "a.github.io")
+
+    assert "cookie" not in web.site.requests[1].lower()
+
+
 async def test_redirect_sends_no_referer(web: Web) -> None:
     web.site.set_redirect("/", "/end")
     web.site.set_response("/end", format_response(b"here"))
