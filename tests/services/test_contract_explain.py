@@ -346,6 +346,13 @@ def test_unknown_balance_affects_nothing_else(world: World, buy: Any, wei: int |
     assert not has_warning(data, "could not be read")
 
 
+def test_balance_is_unknown_without_node(world: World, buy: Any):
+    data = valid_data(buy(**dict.fromkeys(("rpc", "rpc_8453"), ProviderSettings(enabled=False))))
+
+    assert data["nativeBalance"] is None
+    assert has_warning(data, "the native balance is unknown: no node is configured for the chain")
+
+
 def test_implementation_has_name_of_explorer(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
     world.blockscout[CONTRACT] = {

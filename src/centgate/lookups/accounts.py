@@ -69,7 +69,9 @@ async def read_native_balance(
         attempt(rpc.call_contracts, chain_id, native_price_calls(chain_id)),
     )
     if not isinstance(amount, int):
-        rpc.trace.add_warning("the native balance is unknown: the node did not tell it")
+        is_available = rpc.is_available(chain_id)
+        reason = "the node did not tell it" if is_available else "no node is configured for the chain"
+        rpc.trace.add_warning(f"the native balance is unknown: {reason}")
         return None
     if chain_id not in CHAIN_BY_ID:
         return NativeCoin(amount), None
