@@ -493,6 +493,7 @@ async def test_funding_after_many_calls_is_unknown(upstreams: FakeUpstreams, tmp
         {"message": "Invalid address format", "result": None, "status": "0"},
         {"message": "Too many requests", "result": [], "status": "0"},
         {"message": "OK", "result": [build_listed(1, hash="0x12"), build_listed(2)], "status": "1"},
+        {"message": "OK", "result": [build_listed(1, value="many"), build_listed(2)], "status": "1"},
         {"message": "OK", "result": [{"hash": "0x12"}], "status": "1"},
         {"message": "OK", "result": ["no row"], "status": "1"},
         {"message": None},

@@ -80,15 +80,15 @@ def parse_internal_transaction(row: JsonObject, chain_id: int) -> Transfer | Non
 
 def parse_listed_transaction(row: JsonObject, chain_id: int) -> Transfer:
     """Parse a row of `/api?module=account&action=txlist`. Raises ValueError if it cannot be read."""
-    transaction, sender = as_hash(row["hash"]), as_address(row["from"])
-    if transaction is None or sender is None:
+    transaction, sender, amount = as_hash(row["hash"]), as_address(row["from"]), as_base_units(row["value"])
+    if transaction is None or sender is None or amount is None:
         raise ValueError("no transaction")
     return Transfer(
         transaction=transaction,
         sender=sender,
         recipient=as_address(row["to"]),
         token=None,
-        amount=as_base_units(row["value"]),
+        amount=amount,
         block=as_block_number(row["blockNumber"]),
         at=from_chain_seconds(row["timeStamp"], chain_id),
     )
