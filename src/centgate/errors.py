@@ -272,3 +272,8 @@ class ProviderRateLimited(ProviderFailure):
 
 class InternalError(CentgateError):
     code = "internal_error"
+
+
+def unexpected_error() -> InternalError:
+    """Return the error for an exception that nothing expected; only the log has its details."""
+    return InternalError("unexpected server error; report the requestId")

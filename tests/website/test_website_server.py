@@ -95,6 +95,14 @@ def test_preferred_form_is_served(visitor: httpx.Client, accept: str, form: str)
     assert "Accept" in response.headers["vary"]
 
 
+def test_website_loads_nothing_of_running_server() -> None:
+    loaded = "import sys, centgate.website.server; print('centgate.runtime' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.returncode) == ("False\n", 0)
+
+
 def test_negotiated_markdown_equals_markdown_file(visitor: httpx.Client) -> None:
     response = visitor.get("/services/token-risk", headers={"Accept": "text/markdown"})
 

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 
 from centgate import envelope
-from centgate.api.http_requests import unexpected_error
 from centgate.errors import (
     UNCHARGED_RESEND,
     CentgateError,
@@ -25,6 +24,7 @@ from centgate.errors import (
     ProviderUnconfigured,
     RateLimited,
     UnsupportedOptions,
+    unexpected_error,
 )
 from centgate.payments.gate import payment_required, payments_disabled
 

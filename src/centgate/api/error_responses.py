@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from centgate import envelope
-from centgate.api.http_requests import get_runtime, json_response, note_error, unexpected_error
+from centgate.api.http_requests import get_runtime, json_response, note_error
 from centgate.api.wallet_payments import PRIVATE_HEADERS
 from centgate.errors import (
     CentgateError,
@@ -17,6 +17,7 @@ from centgate.errors import (
     NotFound,
     PaymentRequired,
     SignInRequired,
+    unexpected_error,
 )
 from centgate.payments.terms import encode_header
 

@@ -8,7 +8,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from centgate.errors import CentgateError, InternalError, RateLimited
+from centgate.errors import CentgateError, RateLimited
 from centgate.request_body import MAX_BODY_BYTES, RequestBody
 from centgate.runtime import Runtime
 
@@ -60,11 +60,6 @@ def read_header(request: Request, name: str) -> str | None:
     wanted = name.encode()
     values = [value for field, value in request.scope["headers"] if field == wanted]
     return b", ".join(values).strip(b" \t").decode("latin-1") if values else None
-
-
-def unexpected_error() -> InternalError:
-    """Return the error for an exception that nothing expected; only the log has its details."""
-    return InternalError("unexpected server error; report the requestId")
 
 
 def note_error(request: Request, error: CentgateError) -> None:

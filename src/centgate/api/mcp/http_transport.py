@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from centgate import envelope
-from centgate.api.http_requests import get_runtime, jsonrpc_error, note_error, read_body, unexpected_error
+from centgate.api.http_requests import get_runtime, jsonrpc_error, note_error, read_body
 from centgate.api.mcp.tools import (
     RECEIPT_KEY,
     REPLAYED_KEY,
@@ -47,6 +47,7 @@ from centgate.errors import (
     InvalidRequest,
     Issue,
     PaymentRequired,
+    unexpected_error,
 )
 from centgate.payments.authorization import MAX_HEADER
 from centgate.payments.claim_values import StoredAnswer
