@@ -58,7 +58,7 @@ async def test_redirect_sends_cookies_of_same_fetch(web: Web) -> None:
 
 async def test_redirect_cookie_of_domain_is_sent_to_subdomain(web: Web) -> None:
     web.resolver.answers["login.site.test"] = web.resolver.answers["site.test"]
-    cookies = "all=1; Domain=.site.test\r\nSet-Cookie: own=1\r\nSet-Cookie: tld=1; Domain=test"
+    cookies = "all=1; Domain=.site.test\r\nSet-Cookie: own=1"
     login = {"Location": web.url("/end"), "Set-Cookie": cookies}
     web.site.set_response("/", format_head(login, 302))
     web.site.set_response("/end", format_response(b"here"))
