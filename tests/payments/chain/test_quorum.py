@@ -6,7 +6,11 @@ import asyncio
 
 import aiohttp
 import pytest
+from fake_upstreams import FakeUpstreams, RecordedRequest
 
+from centgate.payments.chain import chain_client
+from centgate.payments.chain.chain_client import ChainClient
+from centgate.payments.chain.nodes import NodeSet
 from centgate.payments.chain.payment_node import ChainUnreachable, PaymentNode
 from centgate.payments.chain.quorum import Quorum
 
@@ -51,3 +55,22 @@ async def test_node_is_replaced_only_if_needed(
     answers: dict[str, int | None], result: int | None, queried: list[str]
 ) -> None:
     assert await query_nodes(answers) == (result, queried)
+
+
+async def test_newest_block_does_not_wait_for_node_that_hangs(
+    upstreams: FakeUpstreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(request: RecordedRequest) -> tuple[int, dict[str, object]]:
+        results = {"eth_chainId": hex(84532), "eth_blockNumber": hex(7)}
+        return 200, {"jsonrpc": "2.0", "id": request.body["id"], "result": results[request.body["method"]]}
+
+    monkeypatch.setattr(chain_client, "BLOCK_WAIT", 60)
+    for name in NAMES:
+        upstreams.set_response_function(name, "/", answer, method="POST")
+    upstreams.faults["first"] = "timeout"
+    nodes = NodeSet("eip155:84532", tuple(f"{upstreams.url_of(name)}/" for name in NAMES), 2, "public")
+
+    async with aiohttp.ClientSession() as session, asyncio.timeout(chain_client.TIMEOUT - 1):
+        number = await ChainClient(session, nodes).find_newest_block()
+
+    assert number == 7

@@ -73,7 +73,9 @@ class ChainClient:
         self._block: int | None = None
         self._block_at = self._refreshed_at = -BLOCK_MAX_AGE
         """Monotonic times at which the read of the known block number, and the last read, began."""
-        self._refresh: asyncio.Task[None] | None = None
+        self._answered: asyncio.Future[None] | None = None
+        """Ends when the last read knows a number, or can know none."""
+        self._reads: set[asyncio.Task[None]] = set()
 
     async def has_code(self, address: str) -> bool:
         """Return True if there is code at the address, its own or delegated. Raises ChainUnreachable."""
@@ -186,17 +188,23 @@ class ChainClient:
         """Return the newest known block number, None if unknown; it waits at most a second for the nodes."""
         now = time.monotonic()
         if now - self._block_at >= BLOCK_REFRESH:
-            if self._refresh is None or self._is_read_due(self._refresh, now):
-                self._refreshed_at = now
-                self._refresh = asyncio.create_task(self._read_block(now))
-            await asyncio.wait([self._refresh], timeout=max(0.0, BLOCK_WAIT - (now - self._refreshed_at)))
+            has_last = self._block_at == self._refreshed_at
+            if self._answered is None or has_last or now - self._refreshed_at >= BLOCK_RETRY:
+                self._answered = self._start_read(now)
+            await asyncio.wait([self._answered], timeout=max(0.0, BLOCK_WAIT - (now - self._refreshed_at)))
         return self._block if time.monotonic() - self._block_at < BLOCK_MAX_AGE else None
 
-    def _is_read_due(self, last: asyncio.Task[None], now: float) -> bool:
-        is_answered = last.done() and self._block_at == self._refreshed_at
-        return is_answered or now - self._refreshed_at >= BLOCK_RETRY
+    def _start_read(self, now: float) -> asyncio.Future[None]:
+        """Start a read of the newest block number; return the future that ends when a quorum answered."""
+        self._refreshed_at = now
+        answered = asyncio.get_running_loop().create_future()
+        read = asyncio.create_task(self._read_block(now, answered))
+        self._reads.add(read)
+        read.add_done_callback(self._reads.discard)
+        read.add_done_callback(lambda _: answered.done() or answered.set_result(None))
+        return answered
 
-    async def _read_block(self, started_at: float) -> None:
+    async def _read_block(self, started_at: float, answered: asyncio.Future[None]) -> None:
         """Read the newest block number: the highest that a quorum of nodes has reached."""
         calls = [_read_number(PaymentNode.read_newest_block_number, node) for node in self._quorum.nodes]
         numbers: list[int | None] = []
@@ -206,6 +214,8 @@ class ChainClient:
             number = self._highest_reached(numbers)
             if number is not None and started_at >= self._block_at:  # a later read may have ended before
                 self._block, self._block_at = number, started_at
+            if number is not None and not answered.done():
+                answered.set_result(None)
 
     def _highest_reached(self, numbers: Iterable[int | None]) -> int | None:
         """Return the highest block that a quorum of nodes has reached, by the numbers that they gave."""
