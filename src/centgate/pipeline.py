@@ -304,8 +304,9 @@ async def require_configured(runtime: Runtime, paid: PaidRequest) -> None:
 async def require_available(runtime: Runtime, paid: PaidRequest) -> None:
     """Refuse a new payment, uncharged, while every provider that could answer is down or too busy.
 
-    A payment that the journal knows proceeds, as does a request with a fresh answer in the cache. Once a
-    trial is due, one request proceeds as the trial.
+    A payment that the journal knows proceeds, as does a request with a fresh answer in the cache, and one
+    that shares the call of an equal request although the sources take no more. Once a trial is due, one
+    request proceeds as the trial.
     """
     service, payment = paid.service, paid.payment
     providers = runtime.providers[service.slug]
@@ -317,6 +318,8 @@ async def require_available(runtime: Runtime, paid: PaidRequest) -> None:
     if known and known.state not in ("refused", "unused"):
         return
     if await _has_answer(runtime, paid):
+        return
+    if outage is None and runtime.response_cache.is_computing(paid.binding.digest):
         return
     # no await between here and the start of the work, so that a duplicate of the trial joins it
     is_processing = runtime.single_flight.is_processing(payment, paid.binding)

@@ -382,6 +382,24 @@ def test_reached_rate_limit_refuses_before_payment(shop: Open) -> None:
     assert len(open_shop.upstreams.requests_of("goplus")) == calls
 
 
+def test_equal_request_joins_call_that_reached_rate_limit(shop: Open) -> None:
+    open_shop = shop("goplus", off=("rpc",), rates={"goplus": 2})
+    serve_safe_tokens(open_shop.upstreams)
+    open_shop.upstreams.delay = 1.5
+    payment = open_shop.sign("token-risk", of_token(TOKENS[0]))
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(open_shop.buy, "token-risk", of_token(TOKENS[0]))
+        while not (open_shop.upstreams.requests_of("goplus") or first.done()):
+            time.sleep(0.01)
+        other = open_shop.buy("token-risk", of_token(TOKENS[1]))
+        equal = open_shop.send("token-risk", of_token(TOKENS[0]), payment)
+
+    assert (other.status_code, payment_note(other)) == (429, UNUSED)
+    assert {first.result().status_code, equal.status_code} == {200}
+    assert len(open_shop.upstreams.requests_of("goplus")) == 1
+
+
 @pytest.mark.extended
 def test_fallback_answers_while_rate_limit_of_primary_is_reached(shop: Open) -> None:
     open_shop = shop("dexscreener", "geckoterminal", rates={"dexscreener": 2})

@@ -80,6 +80,10 @@ class ResponseCache:
         except CentgateError as error:
             raise error.copy_for_caller() from error
 
+    def is_computing(self, key: str) -> bool:
+        """True if this process computes the result under `key`, which all who ask for it share."""
+        return key in self._tasks
+
     async def has_fresh(self, key: str, ttl: timedelta) -> bool:
         """True if a fresh result is cached under `key`, locally or in the shared cache."""
         if not ttl:
