@@ -13,10 +13,13 @@ from queue import Queue
 import pytest
 from hostile_site import FORBIDDEN, Web, format_head, format_response, send_all, send_endlessly, stay_silent
 
+from centgate.sandbox import WORK_KEYS
 from centgate.web.fetch.failure import FetchFailed
 from centgate.web.fetch.fetcher import Fetcher, FetchResult, open_fetcher
 from centgate.web.fetch.host_limiter import (
     FIRST_ESTIMATE,
+    HEAVY_SECONDS,
+    MAX_HEAVY,
     MAX_PER_HOST,
     MAX_TOTAL,
     MAX_UNPAID,
@@ -151,6 +154,49 @@ async def test_total_is_limited_and_idle_hosts_are_removed() -> None:
     assert (within, known) == (MAX_TOTAL, MAX_TOTAL + 5)
     assert len(inside) == MAX_TOTAL + 4
     assert politeness.active_hosts == 0
+
+
+async def test_slow_fetches_of_one_payer_keep_no_other_waiting() -> None:
+    limited = Limited()
+    go_on = asyncio.Event()
+    inside: list[str] = []
+
+    async def wait_at(host: str) -> None:
+        async with limited.limiter.acquire_slot(host):
+            inside.append(host)
+            await go_on.wait()
+
+    WORK_KEYS.set(("payer:slow",))
+    await limited.fetch("slow.test", HEAVY_SECONDS)
+    tasks = [asyncio.create_task(wait_at(f"{number}.test")) for number in range(MAX_TOTAL + 5)]
+    await asyncio.wait(tasks, timeout=0.01)
+    WORK_KEYS.set(("payer:other",))
+    async with asyncio.timeout(5):
+        await limited.fetch("other.test", 0.1)
+    at_once = len(inside)
+    go_on.set()
+    await asyncio.gather(*tasks)
+
+    assert (at_once, len(inside)) == (MAX_HEAVY, MAX_TOTAL + 5)
+
+
+async def test_payer_is_heavy_only_for_a_while() -> None:
+    limited = Limited()
+    go_on = asyncio.Event()
+
+    async def wait_at(host: str) -> None:
+        async with limited.limiter.acquire_slot(host):
+            await go_on.wait()
+
+    WORK_KEYS.set(("payer:slow",))
+    await limited.fetch("slow.test", HEAVY_SECONDS)
+    limited.now += 0.1
+    tasks = [asyncio.create_task(wait_at(f"{number}.test")) for number in range(MAX_TOTAL - 1)]
+    await asyncio.wait(tasks, timeout=0.01)
+    async with asyncio.timeout(5):
+        await limited.fetch("another.test", 0.1)
+    go_on.set()
+    await asyncio.gather(*tasks)
 
 
 class Limited:

@@ -7,15 +7,23 @@ import heapq
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Hashable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from msgspec import Struct, field
+
+from centgate.sandbox import WORK_KEYS
 
 MAX_PER_HOST = 2
 """Maximum concurrent connections to one host."""
 MAX_TOTAL = 64
 """Maximum concurrent connections to all hosts."""
+MAX_HEAVY = 56
+"""Connections of these that heavy payers hold together at most."""
+HEAVY_SECONDS = 4.0
+"""Seconds of fetches from which a payer is heavy; each second that passes, one is forgotten."""
+MAX_PAYERS = 10_000
+"""Payers of which the seconds are kept, the last ones."""
 FIRST_ESTIMATE = 1.0
 """Seconds that a fetch of a host is thought to take before any was measured."""
 MAX_UNPAID = 2
@@ -54,6 +62,8 @@ _ANNOUNCEMENT: ContextVar[_Announcement | None] = ContextVar("announcement", def
 class HostLimiter:
     """Limiter of concurrent connections.
 
+    Payers whose fetches take long, as of sites that never answer, leave some connections to others.
+
     A fetch waits for its host as long as its own time lasts: whoever should not wait so long has to ask for
     the wait before, as a request does before its payment is settled.
     """
@@ -62,6 +72,9 @@ class HostLimiter:
         self._clock = clock
         self._hosts: dict[str, _HostState] = {}
         self._total_slots = asyncio.Semaphore(MAX_TOTAL)
+        self._heavy_slots = asyncio.Semaphore(MAX_HEAVY)
+        self._forgotten_at: OrderedDict[tuple[str, ...], float] = OrderedDict()
+        """Times at which the fetches of each payer, by `WORK_KEYS`, will be forgotten."""
         self._mean_seconds: OrderedDict[str, float] = OrderedDict()
         self._announcements: dict[Hashable, _Announcement] = {}
         self._pending: dict[str, Counter[str | None]] = {}
@@ -81,7 +94,7 @@ class HostLimiter:
         state = self._hosts.setdefault(host, _HostState())
         state.users += 1
         try:
-            async with state.slots, self._total_slots:
+            async with state.slots, self._share_of(WORK_KEYS.get()), self._total_slots:
                 started = self._clock()
                 state.starts.append(started)
                 try:
@@ -89,6 +102,7 @@ class HostLimiter:
                 finally:
                     state.starts.remove(started)
                     self._record_duration(host, self._clock() - started)
+                    self._charge(WORK_KEYS.get(), self._clock() - started)
         finally:
             state.users -= 1
             if not state.users:
@@ -172,6 +186,19 @@ class HostLimiter:
             del counts[sender]
         if not counts:
             del self._pending[host]
+
+    def _share_of(self, payer: tuple[str, ...]) -> AbstractAsyncContextManager[None]:
+        """Return the slots that a payer shares with other heavy ones, or no limit if it is not heavy."""
+        is_heavy = self._forgotten_at.get(payer, 0.0) - self._clock() >= HEAVY_SECONDS
+        return self._heavy_slots if is_heavy else nullcontext()
+
+    def _charge(self, payer: tuple[str, ...], seconds: float) -> None:
+        """Count the duration of a fetch for its payer; work of the server itself has none."""
+        if payer:
+            now = self._clock()
+            self._forgotten_at[payer] = max(self._forgotten_at.pop(payer, now), now) + seconds
+        if len(self._forgotten_at) > MAX_PAYERS:
+            self._forgotten_at.popitem(last=False)
 
     def _record_duration(self, host: str, seconds: float) -> None:
         mean = self._mean_seconds.pop(host, FIRST_ESTIMATE)
