@@ -150,6 +150,8 @@ class ClientLimits:
         self.payers = TokenBuckets[str](refused, refused, clock=clock)
         self.wrong_requests = TokenBuckets[ClientPaymentKey](wrong, WRONG_REQUESTS_BURST, clock=clock)
         """By address and payment, so that another client cannot block the buyer of a paid request."""
+        self.guessers = TokenBuckets[str](wrong, WRONG_REQUESTS_BURST, clock=clock)
+        """By address that has used up its free requests, for all payments: those of others are public."""
         self.reruns = TokenBuckets[PaymentKey](RERUNS_PER_MINUTE, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
@@ -178,6 +180,8 @@ class Admission:
         self._tokens = int(limits.addresses.take_token(client))
         self.is_limited = not self._tokens
         """True if the client has used up its free requests: only payments accepted before proceed."""
+        self._guesses = 0
+        """Tokens for a known payment without free requests; one that was wrong is not returned."""
         self._pair: ClientPaymentKey | None = None
         self._binding: str | None = None
 
@@ -208,6 +212,7 @@ class Admission:
         if isinstance(error, CentgateError):
             self._count_error(error)
         self._remove_binding()
+        self._limits.guessers.return_tokens(self.client, self._guesses)
         if error is None:
             self._give_back()
 
@@ -280,8 +285,11 @@ class Admission:
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
         self._pair = self._payment_pair(payment.key)
-        if not self._limits.wrong_requests.has_tokens(self._pair):
+        limits = self._limits
+        # taken at once: parallel requests must not allow more than sequential ones
+        if not (limits.wrong_requests.has_tokens(self._pair) and limits.guessers.take_token(self.client)):
             raise await self._too_many_wrong_requests(self._pair, payment, journal)
+        self._guesses = 1
 
     def _payment_pair(self, key: PaymentKey) -> ClientPaymentKey:
         return (self.client, key.network, key.asset, key.payer, key.nonce)
@@ -295,10 +303,11 @@ class Admission:
         receives its answer. So the matching request is refused as well until there is a token; otherwise the
         answer would confirm the guess. The buyer, at another address, has a separate bucket.
         """
-        wait = self._limits.wrong_requests.seconds_until(pair)
+        limits = self._limits
+        wait = max(limits.wrong_requests.seconds_until(pair), limits.guessers.seconds_until(self.client))
         itself = replace(payment, identifier=None)  # else finds other payments of this key
         note = dataclasses.replace(await journal.find_note(itself) or UNCHARGED_RESEND, retry="same_payment")
-        message = "this payment came with too many requests that it was not made for"
+        message = "too many requests came with payments that were not made for them"
         return self._rate_limited("payment", message, wait, note)
 
     def _rate_limited(
@@ -318,6 +327,7 @@ class Admission:
         counts = self.is_limited or _is_for_other_request(error)
         if self._pair and counts and not isinstance(error, RateLimited):
             self._limits.wrong_requests.spend_tokens(self._pair)
+            self._guesses = 0
 
     def _give_back(self) -> None:
         if self._tokens:

@@ -500,3 +500,24 @@ def test_refused_payments_of_many_payers_count_ten_times(
     statuses = [pay(client, payment).status_code for payment in payments]
 
     assert statuses == [402, 402, 402, 429]
+
+
+@pytest.mark.parametrize("at_once", [1, 8])
+def test_guesses_with_payments_of_others_are_limited_by_address(start_limited: Start, at_once: int) -> None:
+    client = start_limited()
+    payments: list[str] = []
+    for number in range(BURST + client_limits.WRONG_REQUESTS_BURST + 6):
+        set_address(client, f"198.51.100.{number}")
+        payments.append(sign_payment(client, Buyer()))
+        assert pay(client, payments[-1]).status_code == 200
+    set_address(client, "203.0.113.9")
+
+    with ThreadPoolExecutor(at_once) as pool:
+        guesses = list(pool.map(partial(pay, client, path=PHISHING, body=OTHER), payments))
+
+    refused = [each for each in guesses if each.status_code == 429]
+    assert {each.status_code for each in guesses} == {402, 429}
+    assert len(refused) == len(payments) - BURST - client_limits.WRONG_REQUESTS_BURST
+    assert {payment_note(each)["retry"] for each in refused} == {"same_payment"}
+    set_address(client, "198.51.100.1")
+    assert pay(client, payments[-1]).status_code == 200, "its buyer's address is not limited"
