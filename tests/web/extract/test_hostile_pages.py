@@ -89,6 +89,7 @@ SLOW_PAGES = {
         + b"<h2 aria-controls=a>b</h2><p id=a role=tabpanel hidden>b</p>" * 90
         + b"</div>" * 200
     ),
+    "many sheets": fill_page(b"<style>.a{display:none}</style>"),
     "many asides": WORDS + b"<aside class='note'>S.</aside>" * 40_000,
     "many tags": WORDS
     + b"<div>"

@@ -123,14 +123,15 @@ def _iter_merged_styles(root: Element, sheet: _Sheet) -> Iterator[tuple[Element,
 
 def _read_css(root: Element) -> str:
     """Return the page's sheets without comments; empty if they are too long."""
-    parts: list[str] = []
+    parts, length = list[str](), 0
     for each in root.iter("style"):
         if each.get("type", "text/css").lower() != "text/css" or _is_elsewhere(each):
             continue
         media = each.get("media")
         text = extract_all_text(each)
         parts.append(f"@media {media} {{{text}}}" if media else text)
-        if sum(map(len, parts)) > MAX_CSS:
+        length += len(parts[-1])
+        if length > MAX_CSS:
             return ""
     return clean_css("\n".join(parts).replace("<!--", "").replace("-->", ""))
 
