@@ -90,6 +90,7 @@ SLOW_PAGES = {
         + b"</div>" * 200
     ),
     "many sheets": fill_page(b"<style>.a{display:none}</style>"),
+    "many options": WORDS + b"<select>" + b"<option>b</option>" * 50_000 + b"</select>",
     "many asides": WORDS + b"<aside class='note'>S.</aside>" * 40_000,
     "many tags": WORDS
     + b"<div>"

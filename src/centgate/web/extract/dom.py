@@ -20,6 +20,8 @@ MAX_BYTES = 2 << 20
 MAX_TAG_LENGTH = 32 * 1024
 MAX_BROWSER_DEPTH = 1000
 """Open elements up to which a document is read like in a browser; the time grows with their square."""
+MAX_BROWSER_OPTIONS = 5_000
+"""Options of a field up to which a document is read like in a browser; the time grows with their square."""
 MAX_GROWTH, MIN_GROWN_LENGTH = 3, 100_000
 """Factor and length up to which a document may grow by the end tags and elements that a browser adds."""
 MAX_FRAME_LENGTH = 200_000
@@ -44,6 +46,8 @@ _NESTING_TAG = re.compile(
     r"<(/?)(?!(?:p|li|dt|dd|tr|td|th|option|area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)[a-zA-Z]",
     re.IGNORECASE,
 )
+_SELECT_TAG = re.compile(r"</?select\b", re.IGNORECASE)
+_OPTION_TAG = re.compile(r"<option\b", re.IGNORECASE)
 _INVALID_CHARACTERS = re.compile("[\0\ud800-\udfff]")
 
 
@@ -51,12 +55,13 @@ def parse_html(text: str) -> Element | None:
     """Parse a document into the tree that a browser builds; None if nothing is left of it.
 
     Drops long attribute values, and all attributes of tags longer than any real one: a parser's time grows
-    with the square of their number, as it does with the depth. Deep documents are read by libxml2's own
-    rules, and flattened if they are too deep for it as well.
+    with the square of their number, as it does with the depth and with the options of a field. Documents
+    with too many are read by libxml2's own rules, and flattened if they are too deep for it as well.
     """
     text = _VOID_TAG.sub("", text)
     text = _LONG_TAG.sub(r"<\1", _LONG_VALUE.sub('=""', _INVALID_CHARACTERS.sub("", text)))
-    browser_text = _normalize_structure(text) if _estimate_depth(text) <= MAX_BROWSER_DEPTH else text
+    is_quick = _estimate_depth(text) <= MAX_BROWSER_DEPTH and _count_options(text) <= MAX_BROWSER_OPTIONS
+    browser_text = _normalize_structure(text) if is_quick else text
     root, too_deep = _parse_tree(browser_text)
     if too_deep:
         root, _ = _parse_tree(_STRUCTURE.sub("\n", text))
@@ -94,6 +99,11 @@ def _estimate_depth(text: str) -> int:
         depth = max(depth, 0)
         deepest = max(deepest, depth)
     return deepest
+
+
+def _count_options(text: str) -> int:
+    """Return the greatest number of options of one field."""
+    return max(len(_OPTION_TAG.findall(part)) for part in _SELECT_TAG.split(text))
 
 
 def _parse_tree(text: str) -> tuple[Element | None, bool]:
