@@ -363,6 +363,16 @@ def send(what):
     assert "- `what` (`Thing[str]`, *optional*" in (piece.text or "")
 
 
+def test_integer_of_many_digits_is_shortened() -> None:
+    document = python_document(
+        f'class Group:\n    """A group of integers."""\n\n    prime = 0x{"f" * 4096}\n'
+    )
+
+    [piece] = split_python(document)
+
+    assert piece.code == "class Group:\n    prime = ..."
+
+
 def test_too_deep_expression_is_omitted() -> None:
     # the possible depth depends on the stack: either the default is omitted, or the file
     found = split_python(PackageDocument("acme/x.py", "def f(a=" + "a." * 9000 + "a): 'x'", "python", None))

@@ -156,7 +156,7 @@ def _format_annotation(annotation: ast.expr | None) -> str:
         other_metadata = [each for each in metadata if expression_name(each) not in ("Doc", "deprecated")]
         if not other_metadata:
             return _format_annotation(annotation.slice.elts[0])
-    text = _TYPING.sub("", ast.unparse(annotation))
+    text = _TYPING.sub("", _unparse(annotation))
     return text if '"' in text else text.replace("'", '"')
 
 
@@ -168,5 +168,12 @@ def _annotation_metadata(annotation: ast.expr | None) -> list[ast.expr]:
 
 
 def _format_value(value: ast.expr | None) -> str:
-    text = ast.unparse(value) if value else ""
+    text = _unparse(value) if value else ""
     return text if len(text) <= MAX_DEFAULT and "\n" not in text else "..."
+
+
+def _unparse(expression: ast.expr) -> str:
+    try:
+        return ast.unparse(expression)
+    except ValueError:  # an integer in hexadecimal digits, of more decimal ones than Python writes
+        return "..."
