@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import tracemalloc
 from collections.abc import AsyncGenerator, Generator
 from datetime import UTC, datetime, timedelta
@@ -162,6 +163,25 @@ async def test_lists_of_versions_are_read_a_few_at_a_time(
     assert found == [None] * 12
     # each with its copy and what was read ahead; all at once are 144 MB without copies
     assert used < 5 * MAX_METADATA_BYTES
+
+
+async def test_comparison_of_many_versions_leaves_time_for_others(
+    registry: PackageRegistry, upstream: Upstream
+) -> None:
+    registry.publish_javascript("@quill/ink", "3.1.0", README)
+    versions: dict[str, Any] = {f"1.0.{number}": {} for number in range(8_000)}
+    registry.bodies["/@quill/ink"] = json.dumps({"versions": versions}).encode()
+    wanted = "||".join(f"{number}.1" for number in range(4, 50))
+
+    search = asyncio.create_task(NpmRegistry(upstream, registry.url).fetch_newest_in("@quill/ink", wanted))
+    longest = 0.0
+    while not search.done():
+        start = time.monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, time.monotonic() - start)
+
+    assert await search is None
+    assert longest < 0.25  # the comparison takes a second
 
 
 async def test_part_with_too_many_versions_is_left_out(registry: PackageRegistry, upstream: Upstream) -> None:

@@ -158,7 +158,8 @@ class NpmRegistry:
         if reply.status == 404:
             return None
         releases = decode_reply(reply, _Versions).versions
-        newest = find(each for each, raw in releases.items() if not _is_deprecated(raw)) or find(releases)
+        # in a thread: thousands of versions and a long range take a second
+        newest = await asyncio.to_thread(_select_release, releases, find)
         return await self.fetch_release(name, newest) if newest else None
 
     def _package_url(self, name: str, suffix: str = "") -> str:
@@ -229,6 +230,13 @@ def _parse_deprecation(value: Any) -> str | None:
     if isinstance(value, str) and value:
         return clean_line(value, 200)
     return "deprecated" if value is True else None
+
+
+def _select_release(
+    releases: Mapping[str, msgspec.Raw], find: Callable[[Iterable[str]], str | None]
+) -> str | None:
+    """Return the version that `find` selects; a deprecated one only without any other."""
+    return find(each for each, raw in releases.items() if not _is_deprecated(raw)) or find(releases)
 
 
 def _is_deprecated(release: msgspec.Raw) -> bool:
