@@ -41,7 +41,7 @@ _DEPRECATED = re.compile(
     r"^module[ \t][^\n]*//[ \t]*Deprecated:[ \t]*(?P<beside>[^\n]+)",
     re.MULTILINE,
 )
-_RETRACT = re.compile(r"^retract[ \t]*(?:\((?P<block>[^)]{0,8000})\)|(?P<one>[^\n(]+))", re.MULTILINE)
+_RETRACT = re.compile(r"^retract[ \t]*(?:\((?P<block>[^()]{0,8000})\)|(?P<one>[^\n(]+))", re.MULTILINE)
 _RANGE = re.compile(
     r"\[[ \t]*(?P<low>v[^\s,\]]+)[ \t]*,[ \t]*(?P<high>v[^\s\]]+)[ \t]*\]|(?P<one>v[^\s,\]]+)"
 )
