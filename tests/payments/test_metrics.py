@@ -37,6 +37,7 @@ from seeded_journals import record_payment
 from served_api import ApiProcess, disable_reconciler, run_api_process
 
 from centgate.circuit_breaker import CircuitBreaker
+from centgate.client_limits import WRONG_REQUESTS_BURST
 from centgate.metrics import definitions
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.database.store_factory import open_store
@@ -248,11 +249,11 @@ def test_samples_name_no_buyer_path_or_request(samples_after_use: Samples, serve
 @pytest.mark.extended
 def test_limited_requests_are_counted_by_limit(tmp_path: Path) -> None:
     buyer = Buyer()
-    limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "40", "REFUSED_PER_MINUTE": "1"}
+    limits = {"FREE_PER_MINUTE": "1", "FREE_BURST": "100", "REFUSED_PER_MINUTE": "1"}
     with run_metered_server(tmp_path, **limits) as one:
         payment = sign_payment(one.client, buyer)
         pay(one.client, payment)
-        for number in range(12):
+        for number in range(WRONG_REQUESTS_BURST + 20):
             pay(one.client, payment, body={"url": f"https://guess-{number}.example/"})
         one.facilitator.usually = refuse_with("insufficient_funds")
         for _ in range(2):
@@ -262,7 +263,8 @@ def test_limited_requests_are_counted_by_limit(tmp_path: Path) -> None:
         read = one.read()
 
     counted = {by: read["centgate_rate_limited_total", frozenset({("by", by)})] for by in LIMITS}
-    assert counted == {"address": 1, "payment": 2, "payer": 1}
+    assert (counted["address"], counted["payer"]) == (1, 1)
+    assert 0 < counted["payment"] <= 20, "one of them is allowed every six seconds"
 
 
 def test_running_requests_are_counted(server: MeteredServer) -> None:
