@@ -212,7 +212,8 @@ class Admission:
         if isinstance(error, CentgateError):
             self._count_error(error)
         self._remove_binding()
-        self._limits.guessers.return_tokens(self.client, self._guesses)
+        if self._guesses:
+            self._limits.guessers.return_tokens(self.client, self._guesses)
         if error is None:
             self._give_back()
 

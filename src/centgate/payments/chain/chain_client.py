@@ -191,7 +191,9 @@ class ChainClient:
             has_last = self._block_at == self._refreshed_at
             if self._answered is None or has_last or now - self._refreshed_at >= BLOCK_RETRY:
                 self._answered = self._start_read(now)
-            await asyncio.wait([self._answered], timeout=max(0.0, BLOCK_WAIT - (now - self._refreshed_at)))
+            if not self._answered.done():
+                seconds = max(0.0, BLOCK_WAIT - (now - self._refreshed_at))
+                await asyncio.wait([self._answered], timeout=seconds)
         return self._block if time.monotonic() - self._block_at < BLOCK_MAX_AGE else None
 
     def _start_read(self, now: float) -> asyncio.Future[None]:
