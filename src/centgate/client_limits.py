@@ -152,6 +152,8 @@ class ClientLimits:
         """By address and payment, so that another client cannot block the buyer of a paid request."""
         self.guessers = TokenBuckets[str](wrong, WRONG_REQUESTS_BURST, clock=clock)
         """By address that has used up its free requests, for all payments: those of others are public."""
+        self.guesses_in_progress: set[ClientPaymentKey] = set()
+        """Payments for which a token of `guessers` is held; who repeats one meanwhile needs none."""
         self.reruns = TokenBuckets[PaymentKey](RERUNS_PER_MINUTE, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
@@ -180,8 +182,8 @@ class Admission:
         self._tokens = int(limits.addresses.take_token(client))
         self.is_limited = not self._tokens
         """True if the client has used up its free requests: only payments accepted before proceed."""
-        self._guesses = 0
-        """Tokens for a known payment without free requests; one that was wrong is not returned."""
+        self._guess: ClientPaymentKey | None = None
+        """Its payment, while it holds the token of `guessers` for it."""
         self._pair: ClientPaymentKey | None = None
         self._binding: str | None = None
 
@@ -212,8 +214,9 @@ class Admission:
         if isinstance(error, CentgateError):
             self._count_error(error)
         self._remove_binding()
-        if self._guesses:
-            self._limits.guessers.return_tokens(self.client, self._guesses)
+        if self._guess:
+            self._limits.guesses_in_progress.discard(self._guess)
+            self._limits.guessers.return_tokens(self.client)
         if error is None:
             self._give_back()
 
@@ -286,11 +289,22 @@ class Admission:
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
         self._pair = self._payment_pair(payment.key)
-        limits = self._limits
-        # taken at once: parallel requests must not allow more than sequential ones
-        if not (limits.wrong_requests.has_tokens(self._pair) and limits.guessers.take_token(self.client)):
+        if not (self._limits.wrong_requests.has_tokens(self._pair) and self._take_guess(self._pair)):
             raise await self._too_many_wrong_requests(self._pair, payment, journal)
-        self._guesses = 1
+
+    def _take_guess(self, pair: ClientPaymentKey) -> bool:
+        """Take a token for a payment; False if none is left.
+
+        It is held to the end of the request, as parallel guesses must not allow more than sequential ones.
+        """
+        limits = self._limits
+        if pair in limits.guesses_in_progress:
+            return True
+        if not limits.guessers.take_token(self.client):
+            return False
+        limits.guesses_in_progress.add(pair)
+        self._guess = pair
+        return True
 
     def _payment_pair(self, key: PaymentKey) -> ClientPaymentKey:
         return (self.client, key.network, key.asset, key.payer, key.nonce)
@@ -328,7 +342,8 @@ class Admission:
         counts = self.is_limited or _is_for_other_request(error)
         if self._pair and counts and not isinstance(error, RateLimited):
             self._limits.wrong_requests.spend_tokens(self._pair)
-            self._guesses = 0
+            if self.is_limited:
+                self._limits.guessers.spend_tokens(self.client)
 
     def _give_back(self) -> None:
         if self._tokens:
