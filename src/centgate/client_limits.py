@@ -153,7 +153,7 @@ class ClientLimits:
         self.guessers = TokenBuckets[str](wrong, WRONG_REQUESTS_BURST, clock=clock)
         """By address that has used up its free requests, for all payments: those of others are public."""
         self.guesses_in_progress: set[ClientPaymentKey] = set()
-        """Payments for which a token of `guessers` is held; who repeats one meanwhile needs none."""
+        """Payments for which a token of `guessers` is held: the same request with one needs no other."""
         self.reruns = TokenBuckets[PaymentKey](RERUNS_PER_MINUTE, RERUNS_BURST, clock=clock)
         self.requests_in_progress: dict[ClientPaymentKey, dict[str, int]] = {}
         """Requests in progress by address and payment: their number for each request binding."""
@@ -182,8 +182,8 @@ class Admission:
         self._tokens = int(limits.addresses.take_token(client))
         self.is_limited = not self._tokens
         """True if the client has used up its free requests: only payments accepted before proceed."""
-        self._guess: ClientPaymentKey | None = None
-        """Its payment, while it holds the token of `guessers` for it."""
+        self._holds_guess = False
+        """True while it holds a token of `guessers`."""
         self._pair: ClientPaymentKey | None = None
         self._binding: str | None = None
 
@@ -214,8 +214,8 @@ class Admission:
         if isinstance(error, CentgateError):
             self._count_error(error)
         self._remove_binding()
-        if self._guess:
-            self._limits.guesses_in_progress.discard(self._guess)
+        if self._holds_guess and self._pair:
+            self._limits.guesses_in_progress.discard(self._pair)
             self._limits.guessers.return_tokens(self.client)
         if error is None:
             self._give_back()
@@ -230,7 +230,9 @@ class Admission:
         under_way = self._limits.requests_in_progress.get(pair, {})
         # requests in progress may be wrong too; parallel requests must not allow more than sequential ones
         others = len(under_way) - (binding in under_way)
-        if not self._limits.wrong_requests.has_tokens(pair, 1 + others):
+        is_repeated = not self.is_limited or self._holds_guess or binding in under_way
+        has_tokens = self._limits.wrong_requests.has_tokens(pair, 1 + others)
+        if not (has_tokens and (is_repeated or self._take_guess(pair))):
             raise await self._too_many_wrong_requests(pair, payment, journal)
         self._pair, self._binding = pair, binding
         self._limits.requests_in_progress.setdefault(pair, under_way)[binding] = under_way.get(binding, 0) + 1
@@ -289,7 +291,9 @@ class Admission:
         if payment is None or not _is_accepted(note):
             raise self.rate_limit_error(UNCHARGED_RESEND)
         self._pair = self._payment_pair(payment.key)
-        if not (self._limits.wrong_requests.has_tokens(self._pair) and self._take_guess(self._pair)):
+        is_repeated = self._pair in self._limits.guesses_in_progress  # with which request is not known yet
+        has_tokens = self._limits.wrong_requests.has_tokens(self._pair)
+        if not (has_tokens and (is_repeated or self._take_guess(self._pair))):
             raise await self._too_many_wrong_requests(self._pair, payment, journal)
 
     def _take_guess(self, pair: ClientPaymentKey) -> bool:
@@ -297,14 +301,10 @@ class Admission:
 
         It is held to the end of the request, as parallel guesses must not allow more than sequential ones.
         """
-        limits = self._limits
-        if pair in limits.guesses_in_progress:
-            return True
-        if not limits.guessers.take_token(self.client):
-            return False
-        limits.guesses_in_progress.add(pair)
-        self._guess = pair
-        return True
+        self._holds_guess = self._limits.guessers.take_token(self.client)
+        if self._holds_guess:
+            self._limits.guesses_in_progress.add(pair)
+        return self._holds_guess
 
     def _payment_pair(self, key: PaymentKey) -> ClientPaymentKey:
         return (self.client, key.network, key.asset, key.payer, key.nonce)

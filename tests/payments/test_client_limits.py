@@ -521,3 +521,25 @@ def test_guesses_with_payments_of_others_are_limited_by_address(start_limited: S
     assert {payment_note(each)["retry"] for each in refused} == {"same_payment"}
     set_address(client, "198.51.100.1")
     assert pay(client, payments[-1]).status_code == 200, "its buyer's address is not limited"
+
+
+@pytest.mark.extended
+def test_many_guesses_with_each_payment_of_others_are_limited_together(start_limited: Start) -> None:
+    client = start_limited()
+    payments: list[str] = []
+    for number in range(3):
+        set_address(client, f"198.51.100.{number}")
+        payments.append(sign_payment(client, Buyer()))
+        pay(client, payments[-1])
+    set_address(client, "203.0.113.9")
+    use_up_tokens(client)
+
+    def guess(number: int) -> httpx.Response:
+        body = {"url": f"https://guess-{number}.example/"}
+        return pay(client, payments[number % 3], path=PHISHING, body=body)
+
+    guesses = send_at_once(guess, 3 * client_limits.WRONG_REQUESTS_BURST)
+
+    answered = [each for each in guesses if each.status_code == 402]
+    assert {each.status_code for each in guesses} == {402, 429}
+    assert len(answered) <= client_limits.WRONG_REQUESTS_BURST
