@@ -378,7 +378,8 @@ class FetchingProvider(Provider):
 
     @property
     def _server_resources(self) -> Resources:
-        assert self.resources, "no provider is called during startup validation"
+        if self.resources is None:
+            raise ProviderUnconfigured(self.info.name, f"{self.info.label} has no fetcher")
         return self.resources
 
     def list_fetches(self, options: Mapping[str, Any]) -> list[str]:

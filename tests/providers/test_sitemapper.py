@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from small_site import XML, OpenReader, SmallSite, render_sitemap, serve_small_site
 
-from centgate.errors import NoData, PageUnread
+from centgate.errors import NoData, PageUnread, ProviderUnconfigured
 from centgate.provider import RequestTrace
 from centgate.providers.sitemapper import SiteMapper
 from centgate.web.results import Hit
@@ -852,3 +852,11 @@ async def test_search_finds_anchor_texts(site: SmallSite, map_site: Map) -> None
     site.respond("/", "<a href=/1>Imprint</a><a href=/2>Terms of delivery</a>")
 
     assert (await map_site(site, search="delivery terms")).paths[0] == "/2"
+
+
+async def test_mapper_without_resources_is_unconfigured(page_reader: OpenReader, site: SmallSite) -> None:
+    async with page_reader(site) as (settings, _):
+        mapper = SiteMapper(settings)
+
+    with pytest.raises(ProviderUnconfigured):
+        await mapper.site_links(site.url, None, 100)
