@@ -534,6 +534,11 @@ class World:
         # one list: a plan that the first does not use is for the second
         deployment.simulated.plans = self.seconds[deployment.number].plans = chosen
 
+    def limit_plans(self) -> None:
+        """Plan what is not used yet again, since nodes have changed."""
+        for deployment in self.deployments:
+            self.plan(deployment, *deployment.simulated.plans)
+
     def compare_facilitator(self, journal: int, key: Nonce, name: str, in_journal: str) -> None:
         """Compare the facilitator that a payment is presented to with the journal and an earlier one."""
         if in_journal != name:

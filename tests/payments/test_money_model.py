@@ -363,6 +363,7 @@ class MoneyModel(RuleBasedStateMachine):
             node.lag, node.down = lags[number], down[number]
             node.lie = lie if len(nodes) > 1 and number == liar else None
             node.lie_to = self.world.recipients[recipient]
+        self.world.limit_plans()
 
     @rule(deployment=deployments, first=plans, second=plans)
     def open_payments_are_resolved(self, deployment: int, first: Plan, second: Plan) -> None:
