@@ -11,8 +11,8 @@ from lookups.chain_providers import CHAIN_ID, open_providers
 from lookups.chain_world import compile_contract
 
 from centgate.crypto.abi import function_selector
-from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
-from centgate.crypto.contract.owners import Owner
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.owners import OWNER_CALL, Owner
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain, GenesisAccount
 from centgate.devchain.deployer import Deployer

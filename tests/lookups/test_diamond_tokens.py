@@ -19,7 +19,7 @@ from lookups.token_world import create_world
 from tampering_proxy import rpc_error, start_proxy
 
 from centgate.crypto.abi import function_selector
-from centgate.crypto.contract.account_state import IMPLEMENTATION_SLOT
+from centgate.crypto.contract.proxy_standards import IMPLEMENTATION_SLOT
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.deployer import Deployer
 from centgate.devchain.exchanges import ETHEREUM, install_exchanges

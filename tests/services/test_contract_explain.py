@@ -20,14 +20,13 @@ from pydantic import SecretStr
 
 from centgate.chains import CHAINS
 from centgate.crypto.abi import function_selector
-from centgate.crypto.contract.account_state import (
+from centgate.crypto.contract.diamonds import FACETS_CALL
+from centgate.crypto.contract.owners import GET_OWNER_CALL, OWNER_CALL
+from centgate.crypto.contract.proxy_standards import (
     ADMIN_SLOT,
     BEACON_SLOT,
-    FACETS_CALL,
-    GET_OWNER_CALL,
     IMPLEMENTATION_CALL,
     IMPLEMENTATION_SLOT,
-    OWNER_CALL,
     PROXIABLE_SLOT,
 )
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC

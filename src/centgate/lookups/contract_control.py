@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.account_finding import AccountFinding
-from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
-from centgate.crypto.contract.owners import Owner, has_owner_function, parse_owner
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.owners import OWNER_CALL, Owner, has_owner_function, parse_owner
 from centgate.crypto.contract.roles import RoleMembers, list_role_calls, parse_roles
 from centgate.fallback import attempt
 from centgate.lookups.accounts import read_owner

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.account_reads import NextReads, encode_call, next_reads
-from centgate.crypto.contract.account_state import OWNER_CALL, ChainState
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
+from centgate.crypto.contract.owners import OWNER_CALL
 from centgate.crypto.contract.proxies import is_slot_call_needed
 from centgate.errors import NoData, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, found_or_none, open_task_group

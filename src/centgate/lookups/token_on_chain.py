@@ -9,14 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from centgate.crypto import abi
-from centgate.crypto.abi import function_selector, parse_address_word
-from centgate.crypto.contract.account_state import BEACON_SLOT, IMPLEMENTATION_CALL, POINTER_SLOTS
-from centgate.crypto.contract.bytecode import (
-    delegation_target,
-    has_delegatecall,
-    is_reserved,
-    match_clone,
-)
+from centgate.crypto.abi import function_selector
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.bytecode import has_delegatecall, is_reserved
 from centgate.crypto.contract.code_analysis import CodeAnalysis
 from centgate.crypto.contract.diamonds import (
     DIAMOND_CUT,
@@ -25,12 +20,14 @@ from centgate.crypto.contract.diamonds import (
     restrict_functions,
     share_storage,
 )
-from centgate.crypto.contract.owners import (
-    OWNER_GETTERS,
-    Owner,
-    choose_owner,
-    has_owner_function,
-    parse_owner,
+from centgate.crypto.contract.owners import OWNER_GETTERS, Owner, has_owner_function
+from centgate.crypto.contract.proxy_standards import (
+    BEACON_SLOT,
+    IMPLEMENTATION_CALL,
+    POINTER_SLOTS,
+    find_implementation,
+    list_named_slots,
+    parse_coded_implementation,
 )
 from centgate.crypto.token.identity import TokenIdentity
 from centgate.crypto.token.powers import (
@@ -79,17 +76,13 @@ class _TokenState(Struct, frozen=True):
     """Results of the first round."""
 
     identity: TokenIdentity
+    account: ChainState
     code: bytes
-    owner: str | None
     implementation: str | None
     is_clone: bool
-    """True if the code itself names the implementation."""
-    named_slots: frozenset[str]
-    """Slots of the storage that name a contract as proxies' do."""
+    """True for a minimal proxy, whose code itself names the implementation."""
     used_slot: str | None
-    """The one that names the implementation; None if none does."""
-    pointer: str | None
-    """The contract that this slot names: the implementation, or a beacon."""
+    """Slot of the storage that names the implementation, or its beacon; None if none does."""
     facets: Mapping[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
     """Selectors that each facet of a diamond serves, by its address; without the diamond's own."""
 
@@ -105,15 +98,16 @@ async def read_token(
     """
     state = await _read_state(rpc, chain_id, token)
     target = state.implementation
-    shown = OnchainToken(state.identity, Owner(state.owner, "unknown"), target)
+    stated_owner = state.account.stated_owner
+    shown = OnchainToken(state.identity, Owner(stated_owner, "unknown"), target)
     yield shown
     owner, code, facet_codes, touched = await asyncio.gather(
-        read_owner(rpc, chain_id, state.owner),
+        read_owner(rpc, chain_id, stated_owner),
         _read_running_code(rpc, chain_id, state),
         _read_facet_codes(rpc, chain_id, state.facets),
         find_touched_accounts(rpc, chain_id, token) if state.used_slot else asyncio.sleep(0),
     )
-    is_passed_on = match_clone(code) is not None or delegation_target(code) is not None
+    is_passed_on = parse_coded_implementation(code) is not None
     # a clone can be upgraded only if the code that it runs delegates in turn
     is_pinned = state.is_clone and bool(code) and not (has_delegatecall(code) or is_passed_on)
     is_proxy = target is not None and not is_pinned
@@ -126,11 +120,11 @@ async def read_token(
         is_pinned_clone=is_pinned,
         runs_implementation=bool(target and code)
         and not (is_passed_on or state.facets)
-        and _is_implementation_used(state, token, touched),
+        and _is_implementation_used(state, touched),
     )
     yield shown
     # a proxy's own functions are called before those of the code behind it
-    has_own_functions = is_proxy and not (state.is_clone or delegation_target(state.code))
+    has_own_functions = is_proxy and not parse_coded_implementation(state.code)
     codes = (code, state.code if has_own_functions else b"")
     analyses = [each for each in await asyncio.gather(*(_analyze(bytecode, each) for each in codes)) if each]
     facets = await _analyze_facets(bytecode, facet_codes)
@@ -139,22 +133,22 @@ async def read_token(
     yield _add_analyses(shown, state, analyses, facets, is_proxy=is_proxy)
 
 
-def _is_implementation_used(
-    state: _TokenState, token: str, touched: Mapping[str, frozenset[str]] | None
-) -> bool | None:
+def _is_implementation_used(state: _TokenState, touched: Mapping[str, frozenset[str]] | None) -> bool | None:
     """True if the code or what calls touch names the implementation; None if likely.
 
     `touched` are the accounts that calls to the token touch, with their slots. A slot that the code never
     reads can name any published contract, and so can one that it reads for show, while other code runs.
     """
-    if state.used_slot is None:
+    account, slot = state.account, state.used_slot
+    if slot is None:
         return True
+    named = list_named_slots(account)
     if touched is None:
-        return None if len(state.named_slots) == 1 else False
-    if state.named_slots.intersection(touched[token]) != frozenset({state.used_slot}):
+        return None if named == [slot] else False
+    if [each for each in named if each in touched[account.address]] != [slot]:
         return False
     others = {each for each in touched if each != MULTICALL and not is_reserved(each)}
-    return True if others == {token, state.implementation, state.pointer} else None
+    return True if others == {account.address, state.implementation, account.slot_address(slot)} else None
 
 
 def _add_analyses(
@@ -172,8 +166,8 @@ def _add_analyses(
         analyses = share_storage([*own, *served])
     if not analyses:
         return shown
-    owner = shown.owner
-    if state.owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
+    owner, stated_owner = shown.owner, state.account.stated_owner
+    if stated_owner is None and any(has_owner_function(analysis.selectors) for analysis in analyses):
         owner = Owner(None, "unknown")  # it names one, and the answer is no address
     powers = tuple(
         replace(power, facet=facet)
@@ -242,7 +236,7 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         # the last, as old contracts use up the gas of a bundle for a function that they do not have
         ContractCall(token, function_selector(LOUPE_CALL)),
     ]
-    slots = [slot for slot, kind in POINTER_SLOTS if kind != "safe"]
+    slots = [slot for slot, _ in POINTER_SLOTS]
     answers, words, (code,) = await asyncio.gather(
         rpc.call_contracts(chain_id, calls),
         rpc.storage_slots(chain_id, token, slots),
@@ -250,7 +244,6 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     )
     if not code:
         raise NoData(f"there is no contract at {token} on chain {chain_id}")
-    pointers = dict(zip(slots, map(parse_address_word, words), strict=True))
     name, symbol, decimals, supply, *owners, loupe = answers
     identity = TokenIdentity(
         clean_line(abi.decode_text(name)),
@@ -258,10 +251,14 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
         erc20.decode_decimals(decimals),
         abi.decode_uint(supply),
     )
-    owner = choose_owner(map(parse_owner, owners))
-    clone = match_clone(code)
-    target = clone[0] if clone else delegation_target(code)
-    slot = None if target else _choose_slot(code, pointers)
+    account = ChainState(
+        token,
+        {token: code},
+        {(token, slot): word for slot, word in zip(slots, words, strict=True)},
+        {(token, getter): answer for getter, answer in zip(OWNER_GETTERS, owners, strict=True)},
+    )
+    coded = parse_coded_implementation(code)
+    slot = None if coded else _choose_slot(account)
     facets = parse_facets(loupe)
     # code without DELEGATECALL runs no facets, whatever it lists
     if facets and not has_delegatecall(code):
@@ -269,39 +266,34 @@ async def _read_state(rpc: Rpc, chain_id: int, token: str) -> _TokenState:
     facets.pop(token, None)
     return _TokenState(
         identity,
+        account,
         code,
-        owner,
-        target or await _read_pointer(rpc, chain_id, slot, pointers),
-        is_clone=clone is not None,
-        named_slots=frozenset(each for each, pointer in pointers.items() if pointer),
+        coded[0] if coded else await _read_implementation(rpc, chain_id, account, slot),
+        is_clone=coded is not None and coded[1] != "eip7702",
         used_slot=slot,
-        pointer=pointers[slot] if slot else None,
         facets=facets,
     )
 
 
-def _choose_slot(code: bytes, pointers: Mapping[str, str | None]) -> str | None:
-    """Return the slot that names the code a proxy runs, or its beacon; None if it is no proxy.
-
-    `pointers` are the addresses in the slots.
-    """
-    named = [slot for slot, pointer in pointers.items() if pointer]
-    # the pointers first: to tell opcodes from data, the whole code has to be read
-    if not named or not has_delegatecall(code):
+def _choose_slot(account: ChainState) -> str | None:
+    """Return the slot that names the code a proxy runs, or its beacon; None if it is no proxy."""
+    named = list_named_slots(account)
+    # the slots first: to tell opcodes from data, the whole code has to be read
+    if not named or not has_delegatecall(account.code or b""):
         return None
+    # a beacon last: to ask it takes a further round
     return next((slot for slot in named if slot != BEACON_SLOT), BEACON_SLOT)
 
 
-async def _read_pointer(
-    rpc: Rpc, chain_id: int, slot: str | None, pointers: Mapping[str, str | None]
-) -> str | None:
-    """Return the contract that a slot names; a beacon is asked, which takes a further round."""
-    pointer = pointers[slot] if slot else None
-    if pointer is None or slot != BEACON_SLOT:
-        return pointer
-    call = ContractCall(pointer, function_selector(IMPLEMENTATION_CALL))
-    answers = found_or_none(await attempt(rpc.call_contracts, chain_id, [call]))
-    return parse_address_word(answers[0]) if answers else None
+async def _read_implementation(rpc: Rpc, chain_id: int, account: ChainState, slot: str | None) -> str | None:
+    """Return the contract that a slot names; a beacon is asked, and its answer added to the state."""
+    if slot is None:
+        return None
+    if slot == BEACON_SLOT and (beacon := account.slot_address(slot)):
+        call = ContractCall(beacon, function_selector(IMPLEMENTATION_CALL))
+        answers = found_or_none(await attempt(rpc.call_contracts, chain_id, [call]))
+        account.call_results[beacon, IMPLEMENTATION_CALL] = answers[0] if answers else None
+    return find_implementation(account, slot)
 
 
 async def _read_running_code(rpc: Rpc, chain_id: int, state: _TokenState) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from centgate.chains import CHAIN_BY_ID
 from centgate.coercion import MAX_BASE_UNITS, from_unix_seconds
-from centgate.crypto.contract.account_state import FIRST_SLOT
+from centgate.crypto.contract.proxy_standards import FIRST_SLOT
 from centgate.crypto.event_logs import EventLogs, TopicFilter
 from centgate.crypto.token.trade_funding import trade_funding
 from centgate.errors import ProviderFailure, ProviderUnconfigured

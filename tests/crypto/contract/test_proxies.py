@@ -13,23 +13,7 @@ from hypothesis import strategies as st
 from centgate.crypto.abi import function_selector, parse_address_word
 from centgate.crypto.contract.account_finding import AccountFinding
 from centgate.crypto.contract.account_reads import encode_call, next_reads
-from centgate.crypto.contract.account_state import (
-    ADMIN_SLOT,
-    BEACON_SLOT,
-    CUT_FACET_CALL,
-    FACETS_CALL,
-    FIRST_SLOT,
-    IMPLEMENTATION_CALL,
-    IMPLEMENTATION_SLOT,
-    MAX_FACETS,
-    OWNER_CALL,
-    POINTER_SLOTS,
-    PROXIABLE_SLOT,
-    SLOTS,
-    ZEPPELIN_ADMIN_SLOT,
-    ZEPPELIN_SLOT,
-    ChainState,
-)
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.bytecode import (
     delegation_target,
     has_account_constant,
@@ -38,8 +22,22 @@ from centgate.crypto.contract.bytecode import (
     match_clone,
 )
 from centgate.crypto.contract.contracts import MAX_IMPLEMENTATIONS, NamedAddress, ProxyClaim, SourceRegistry
+from centgate.crypto.contract.diamonds import CUT_FACET_CALL, FACETS_CALL, MAX_FACETS
+from centgate.crypto.contract.owners import OWNER_CALL
 from centgate.crypto.contract.proxies import classify_account, is_slot_call_needed
 from centgate.crypto.contract.proxy_claims import apply_registry_claims
+from centgate.crypto.contract.proxy_standards import (
+    ADMIN_SLOT,
+    BEACON_SLOT,
+    FIRST_SLOT,
+    IMPLEMENTATION_CALL,
+    IMPLEMENTATION_SLOT,
+    POINTER_SLOTS,
+    PROXIABLE_SLOT,
+    SLOTS,
+    ZEPPELIN_ADMIN_SLOT,
+    ZEPPELIN_SLOT,
+)
 
 ZERO = "0x" + "0" * 40
 ME, LOGIC, ADMIN, BEACON, OWNED, OTHER = ("0x" + digit * 40 for digit in "a1b2c3")
@@ -292,7 +290,7 @@ def test_safe_needs_slot_and_code():
     assert build_proxy(FIRST_SLOT).classify().is_proxy is None
 
 
-@pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
+@pytest.mark.parametrize("slot", [*(slot for slot, _ in POINTER_SLOTS), FIRST_SLOT])
 @pytest.mark.parametrize("bad", ["dirty", "no code"])
 def test_slot_without_contract_is_ignored(slot: str, bad: str):
     world = build_proxy(slot, code=SAFE)
@@ -572,7 +570,7 @@ def test_code_without_delegatecall_is_no_proxy():
     assert World({ME: DELEGATING}).classify().is_proxy is None
 
 
-@pytest.mark.parametrize("slot", [slot for slot, kind in POINTER_SLOTS if kind != "safe"])
+@pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
 def test_decoy_in_slot_is_no_proxy(slot: str):
     answers = {(LOGIC, IMPLEMENTATION_CALL): encode_address(OTHER)}
     found = World({ME: PLAIN, LOGIC: PLAIN, OTHER: PLAIN}, {slot: encode_address(LOGIC)}, answers).classify()
@@ -598,7 +596,7 @@ def test_code_that_does_not_name_slot_is_doubted(*, code: bytes, is_doubted: boo
     assert any("does not name the storage slot" in note for note in found.notes) is is_doubted
 
 
-@pytest.mark.parametrize("slot", [slot for slot, kind in POINTER_SLOTS if kind != "safe"])
+@pytest.mark.parametrize("slot", [slot for slot, _ in POINTER_SLOTS])
 def test_slot_that_no_call_reads_makes_no_proxy(slot: str):
     code = DELEGATING + bytes.fromhex(slot[2:])
     answers = {(LOGIC, IMPLEMENTATION_CALL): encode_address(OTHER)}

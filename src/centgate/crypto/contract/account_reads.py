@@ -7,26 +7,22 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from centgate.crypto.abi import function_selector
-from centgate.crypto.contract.account_state import (
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.diamonds import CUT_FACET_CALL, DIAMOND_CUT, FACETS_CALL, list_facets
+from centgate.crypto.contract.owners import GET_OWNER_CALL, OWNER_CALL
+from centgate.crypto.contract.proxy_standards import (
     ADMIN_SLOT,
     BEACON_SLOT,
-    CUT_FACET_CALL,
-    FACETS_CALL,
-    GET_OWNER_CALL,
     IMPLEMENTATION_CALL,
     IMPLEMENTATION_GETTERS,
-    OWNER_CALL,
     POINTER_SLOTS,
     SLOTS,
     ZEPPELIN_ADMIN_SLOT,
-    ChainState,
     follow_clones,
-    list_facets,
     list_pointer_slots,
     list_running,
+    parse_coded_implementation,
 )
-from centgate.crypto.contract.bytecode import delegation_target, match_clone
-from centgate.crypto.contract.diamonds import DIAMOND_CUT
 
 
 class NextReads(Struct, frozen=True):
@@ -53,14 +49,13 @@ def next_reads(state: ChainState) -> NextReads:
     slots = [(state.address, slot) for slot in SLOTS]
     calls: list[tuple[str, str]] = []
     if state.code:
-        target = delegation_target(state.code)
-        if not target and (clone := match_clone(state.code)):
-            target = clone[0]
-            calls = [(state.address, each) for each in (OWNER_CALL, GET_OWNER_CALL)]
-        if target:
+        if coded := parse_coded_implementation(state.code):
+            target, kind = coded
+            if kind != "eip7702":
+                calls = [(state.address, each) for each in (OWNER_CALL, GET_OWNER_CALL)]
             running = follow_clones(state, target)
             codes |= dict.fromkeys(running)
-            slots += [(each, slot) for each in running for slot, kind in POINTER_SLOTS if kind != "safe"]
+            slots += [(each, slot) for each in running for slot, _ in POINTER_SLOTS]
         else:
             calls = list(_list_calls(state))
             codes |= dict.fromkeys(_list_addresses(state))

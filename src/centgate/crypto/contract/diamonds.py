@@ -7,11 +7,18 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec.structs import replace
 
 from centgate.crypto.abi import WORD, parse_address_word, read_number
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.code_analysis import CodeAnalysis, StorageVariable
 
 LOUPE_CALL = "facets()"
 """Returns `(address,bytes4[])[]`, each facet with the functions that the diamond runs of it: IDiamondLoupe of
 EIP-2535 (eips.ethereum.org/EIPS/eip-2535), also in npm's @solidstate/abi."""
+FACETS_CALL = "facetAddresses()"
+"""Returns the facets alone."""
+CUT_FACET_CALL = "facetAddress(diamondCut)"
+"""facetAddress(bytes4) of the function that upgrades a diamond."""
+MAX_FACETS = 60
+"""Facets that are looked at, of those that `facetAddresses` lists."""
 DIAMOND_CUT = "diamondCut((address,uint8,bytes4[])[],address,bytes)"
 """Function that adds, replaces and removes functions: IDiamondCut of EIP-2535."""
 
@@ -47,6 +54,24 @@ def _list_facets(data: bytes) -> Iterator[tuple[str, frozenset[bytes]]]:
         places = range(listed + WORD, listed + WORD * (length + 1), WORD)
         if address := parse_address_word(data[facet : facet + WORD]):
             yield address, frozenset(data[place : place + 4] for place in places)
+
+
+def list_facets(state: ChainState) -> list[str]:
+    """Return the facets that a diamond's loupe lists, without the diamond itself."""
+    data = state.call_results.get((state.address, FACETS_CALL)) or b""
+    count = min(count_facets(state), MAX_FACETS)
+    words = (data[64 + 32 * each : 96 + 32 * each] for each in range(count))
+    addresses = [
+        address for word in words if (address := parse_address_word(word)) and address != state.address
+    ]
+    return list(dict.fromkeys(addresses))
+
+
+def count_facets(state: ChainState) -> int:
+    """Return the number of facets that a diamond's loupe lists; 0 if it does not return a list."""
+    data = state.call_results.get((state.address, FACETS_CALL)) or b""
+    count = int.from_bytes(data[32:64], "big") if data[:32] == (32).to_bytes(32, "big") else 0
+    return count if count <= 1000 and len(data) >= 64 + 32 * count else 0
 
 
 def restrict_functions(analysis: CodeAnalysis, served: Set[bytes]) -> CodeAnalysis:

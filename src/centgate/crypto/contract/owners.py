@@ -15,7 +15,10 @@ OwnerKind = Literal["none", "renounced", "wallet", "safe", "timelock", "governor
 `governor` are what a contract answers, and any contract can answer so; a `safe` runs the published code.
 """
 
-OWNER_GETTERS = ("owner()", "getOwner()")
+OWNER_CALL = "owner()"
+GET_OWNER_CALL = "getOwner()"
+"""Getter of the owner in tokens of BNB Smart Chain (BEP-20)."""
+OWNER_GETTERS = (OWNER_CALL, GET_OWNER_CALL)
 
 
 class Owner(Struct, frozen=True):

@@ -15,21 +15,7 @@ from centgate.crypto.contract.account_finding import (
     create_code_evidence,
     create_slot_evidence,
 )
-from centgate.crypto.contract.account_state import (
-    CUT_FACET_CALL,
-    FACETS_CALL,
-    IMPLEMENTATION_CALL,
-    IMPLEMENTATION_GETTERS,
-    IMPLEMENTATION_SLOT,
-    MAX_FACETS,
-    POINTER_SLOTS,
-    ChainState,
-    count_facets,
-    follow_clones,
-    list_facets,
-    list_pointer_slots,
-    list_running,
-)
+from centgate.crypto.contract.account_state import ChainState
 from centgate.crypto.contract.bytecode import (
     delegation_target,
     has_create,
@@ -38,6 +24,26 @@ from centgate.crypto.contract.bytecode import (
     match_clone,
 )
 from centgate.crypto.contract.contracts import ProxyKind
+from centgate.crypto.contract.diamonds import (
+    CUT_FACET_CALL,
+    FACETS_CALL,
+    MAX_FACETS,
+    count_facets,
+    list_facets,
+)
+from centgate.crypto.contract.proxy_standards import (
+    BEACON_SLOT,
+    IMPLEMENTATION_CALL,
+    IMPLEMENTATION_GETTERS,
+    IMPLEMENTATION_SLOT,
+    POINTER_SLOTS,
+    can_run_slots,
+    find_implementation,
+    follow_clones,
+    list_named_slots,
+    list_pointer_slots,
+    list_running,
+)
 from centgate.crypto.contract.upgrade_power import add_owner, add_upgrade_power, can_upgrade
 
 
@@ -64,19 +70,17 @@ def classify_account(state: ChainState) -> AccountFinding | None:
 
 def is_slot_call_needed(state: ChainState) -> bool:
     """True if it depends on the slots that a call reads whether the contract is a proxy."""
-    code = state.code
-    if not code or delegation_target(code) or match_clone(code) or not has_delegatecall(code):
+    if not state.code or not can_run_slots(state.code):
         return False
     finding = _classify_by_slot(state)
     return finding is not None and finding.kind != "safe"
 
 
 def _classify_without_code(state: ChainState) -> AccountFinding:
-    slots = (slot for slot, kind in POINTER_SLOTS if kind != "safe")
-    if stored := next((each for slot in slots if (each := state.slot_address(slot))), None):
+    if named := list_named_slots(state):
         note = (
-            f"its storage names {stored} as a proxy's does, though there is no code: it is a wallet that was "
-            "delegated earlier, or the node did not tell its code"
+            f"its storage names {state.slot_address(named[0])} as a proxy's does, though there is no code: "
+            "it is a wallet that was delegated earlier, or the node did not tell its code"
         )
         return AccountFinding("unknown", is_proxy=None, notes=(note,))
     note = "this address is reserved by the chain: no one holds its key"
@@ -134,7 +138,8 @@ def _classify_delegation(state: ChainState, target: str) -> AccountFinding:
     ]
     if state.codes.get(target) == b"":
         notes.append(f"the delegation names {target}, which has no code")
-    nested = [_describe_nested(each) for each in follow_clones(state, target) if _has_pointer(state, each)]
+    running = follow_clones(state, target)
+    nested = [_describe_nested(each) for each in running if list_named_slots(state, each)]
     return AccountFinding(
         "delegated_wallet",
         is_proxy=True,
@@ -155,7 +160,7 @@ def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountF
     nested = tuple(
         _describe_nested(each)
         for each in running
-        if _has_pointer(state, each) or (is_delegating and each == running[-1])
+        if list_named_slots(state, each) or (is_delegating and each == running[-1])
     )
     # where there is no code yet, its author may place any later, as by CREATE2
     is_fixed = all(state.codes.get(each) and (each, IMPLEMENTATION_SLOT) in state.slots for each in running)
@@ -170,11 +175,6 @@ def _classify_clone(state: ChainState, target: str, kind: ProxyKind) -> AccountF
         notes=(*empty, *nested),
         has_delegatecall=True,
     )
-
-
-def _has_pointer(state: ChainState, address: str) -> bool:
-    """True if a contract stores an address where proxies keep that of their code."""
-    return any(state.slot_address(slot, address) for slot, kind in POINTER_SLOTS if kind != "safe")
 
 
 def _describe_nested(address: str) -> str:
@@ -221,7 +221,7 @@ def _add_unread_slot(state: ChainState, slot: str, finding: AccountFinding) -> A
 
 
 def _classify_beacon(state: ChainState, beacon: str, stored: AccountEvidence) -> AccountFinding | None:
-    target = state.returned_address(beacon, IMPLEMENTATION_CALL)
+    target = find_implementation(state, BEACON_SLOT)
     if not target or not state.codes.get(target):
         return None
     call = AccountEvidence("rpc", f"call {IMPLEMENTATION_CALL} of the beacon {beacon}", target)
@@ -298,11 +298,10 @@ def _classify_unconfirmed(state: ChainState) -> AccountFinding:
 
 def _list_decoys(state: ChainState) -> Iterator[str]:
     """Yield what makes a contract look like a proxy, although its code runs no other code."""
-    slots = (slot for slot, kind in POINTER_SLOTS if kind != "safe")
-    if target := next((each for slot in slots if (each := state.slot_address(slot))), None):
+    if named := list_named_slots(state):
         yield (
-            f"it stores {target} where a proxy keeps the address of its code, but runs no other code than "
-            "its own: explorers may show another contract's source for it"
+            f"it stores {state.slot_address(named[0])} where a proxy keeps the address of its code, but runs "
+            "no other code than its own: explorers may show another contract's source for it"
         )
     elif list_facets(state):
         yield "it lists facets like a diamond (EIP-2535), but runs no other code than its own"
@@ -322,7 +321,7 @@ def _slot_problem(state: ChainState, slot: str) -> str:
 
 def _list_unconfirmed_slots(state: ChainState) -> Iterator[AccountEvidence]:
     """Yield non-empty proxy slots as evidence, although they confirm no proxy."""
-    for slot, _ in POINTER_SLOTS[:-1]:
+    for slot, _ in POINTER_SLOTS:
         word = state.slots.get((state.address, slot), b"")
         if any(word):
             yield create_slot_evidence(state, slot)

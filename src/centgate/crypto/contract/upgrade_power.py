@@ -13,13 +13,9 @@ from centgate.crypto.contract.account_finding import (
     create_slot_evidence,
 )
 from centgate.crypto.contract.account_kinds import WALLET_KINDS, describe_kind
-from centgate.crypto.contract.account_state import (
-    ADMIN_SLOT,
-    OWNER_CALL,
-    ZEPPELIN_ADMIN_SLOT,
-    ChainState,
-    list_running,
-)
+from centgate.crypto.contract.account_state import ChainState
+from centgate.crypto.contract.owners import OWNER_CALL
+from centgate.crypto.contract.proxy_standards import ADMIN_SLOT, ZEPPELIN_ADMIN_SLOT, list_running
 
 _UPGRADE_FUNCTIONS = ("upgradeTo(address)", "upgradeToAndCall(address,bytes)", "updateCodeAddress(address)")
 _ADMIN_UPGRADE_FUNCTIONS = ("upgrade(address,address)", "upgradeAndCall(address,address,bytes)")
