@@ -42,7 +42,7 @@ from centgate.errors import NoData
 from centgate.fallback import attempt, found_or_none
 from centgate.lookups import erc20
 from centgate.lookups.accounts import read_owner
-from centgate.lookups.contract_sources import find_touched_accounts
+from centgate.lookups.chain_state import find_touched_accounts
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.jsonrpc.contract_calls import ContractCall
 from centgate.providers.jsonrpc.multicall import MULTICALL

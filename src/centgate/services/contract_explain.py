@@ -46,14 +46,10 @@ from centgate.crypto.contract.proxy_claims import apply_registry_claims
 from centgate.crypto.contract.published_abi import index_signatures
 from centgate.fallback import open_task_group
 from centgate.lookups.accounts import read_native_balance
+from centgate.lookups.chain_state import read_chain_state
 from centgate.lookups.contract_control import read_contract_roles, read_stated_owner, read_upgrade_controller
 from centgate.lookups.contract_functions import ContractFunctions, read_functions
-from centgate.lookups.contract_sources import (
-    MAX_SOURCE_LOOKUPS,
-    ContractSources,
-    SourceRegistries,
-    read_chain_state,
-)
+from centgate.lookups.contract_sources import MAX_SOURCE_LOOKUPS, ContractSources, SourceRegistries
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.upgrade_history import read_contract_upgrades
 from centgate.provider import Enrichment, Fallback, Primary
