@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from centgate.chains import ZERO_ADDRESS, from_chain_seconds
+from centgate.chains import ZERO_ADDRESS
 from centgate.crypto import abi
 from centgate.crypto.approvals.approval_evidence import PERMIT2
 from centgate.crypto.approvals.reported import (
@@ -29,6 +29,7 @@ from centgate.crypto.event_logs import EventLog
 from centgate.crypto.wallet.known_tokens import find_known_token
 from centgate.fallback import attempt, found_or_none, open_task_group
 from centgate.lookups import erc20
+from centgate.lookups.block_times import read_block_times
 from centgate.lookups.chainlink import native_price_calls
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import allowance_call, decode_allowance
@@ -206,7 +207,7 @@ async def read_onchain_state(
     async with open_task_group() as group:
         token_task = group.create_task(_read_tokens(rpc, chain_id, wallet, approvals))
         code_task = group.create_task(_read_codes(rpc, chain_id, accounts))
-        time_task = group.create_task(_read_block_times(rpc, chain_id, sorted({*first_block, *blocks})))
+        time_task = group.create_task(read_block_times(rpc, chain_id, {*first_block, *blocks}))
     codes = code_task.result()
     return replace(
         token_task.result(),
@@ -223,13 +224,6 @@ def take_turns(reported: Iterable[ReportedApproval]) -> list[ReportedApproval]:
         by_token.setdefault(entry.token.address, []).append(entry)
     turns = zip_longest(*by_token.values())
     return [entry for turn in turns for entry in turn if entry is not None]
-
-
-async def _read_block_times(rpc: Rpc, chain_id: int, blocks: Sequence[int]) -> dict[int, int]:
-    found = found_or_none(await attempt(rpc.block_headers, chain_id, blocks)) if blocks else None
-    times = {number: block.timestamp for number, block in zip(blocks, found or [], strict=False)}
-    # the first block of some chains has no time
-    return {number: seconds for number, seconds in times.items() if from_chain_seconds(seconds, chain_id)}
 
 
 async def _read_tokens(

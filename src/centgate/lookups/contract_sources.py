@@ -13,6 +13,7 @@ from centgate.chains import from_chain_seconds
 from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, SourceRecord, SourceRegistry
 from centgate.errors import NoData, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
+from centgate.lookups.block_times import read_block_times
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.rpc import Rpc
@@ -203,11 +204,8 @@ class SourceRegistries:
             return sources
         if not rpc.is_available(self._chain_id):
             return sources
-        blocks = await attempt(rpc.block_headers, self._chain_id, [created.block])
-        return _with_time(
-            sources,
-            from_chain_seconds(blocks[0].timestamp, self._chain_id) if isinstance(blocks, list) else None,
-        )
+        times = await read_block_times(rpc, self._chain_id, [created.block])
+        return _with_time(sources, from_chain_seconds(times.get(created.block), self._chain_id))
 
     async def _with_account(self, sources: ContractSources, address: str) -> ContractSources:
         """Add Blockscout's record of the address itself, if Blockscout is available."""

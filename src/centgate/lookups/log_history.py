@@ -9,6 +9,7 @@ from typing import Literal
 from centgate.chains import CHAIN_BY_ID
 from centgate.crypto.event_logs import EventLog, EventLogs, LogRange
 from centgate.fallback import attempt
+from centgate.lookups.block_times import read_block_times
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.jsonrpc.results import BlockHeader
 from centgate.providers.rpc import Rpc
@@ -64,10 +65,7 @@ class LogReader:
 
     async def block_times(self, numbers: Collection[int]) -> dict[int, int]:
         """Return the node's times of blocks, in seconds since 1970; empty if it fails."""
-        if not numbers:
-            return {}
-        headers = await attempt(self._rpc.block_headers, self.chain_id, sorted(numbers))
-        return {each.number: each.timestamp for each in headers} if isinstance(headers, list) else {}
+        return await read_block_times(self._rpc, self.chain_id, numbers)
 
     async def _add_recent(
         self, logs: EventLogs, topics: Sequence[str | Sequence[str]], address: str | None, requests: int

@@ -17,6 +17,7 @@ from centgate.crypto.wallet.wallets import Holding, Token, Transfer, sort_newest
 from centgate.errors import NoData, ProviderFailure
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups import erc20
+from centgate.lookups.block_times import read_block_times
 from centgate.providers.rpc import Rpc
 
 LOG_BLOCKS = 5_000
@@ -84,15 +85,13 @@ class OnchainWallet:
             f"{recent.from_block} to {recent.to_block}, without those of the chain's own coin"
         )
         movements = sort_newest_first([_parse_transfer(log) for log in recent.logs])
-        numbers = sorted({each.block for each in movements[:MAX_TIMED_TRANSFERS] if each.block is not None})
-        blocks = await attempt(self._rpc.block_headers, self._chain_id, numbers) if numbers else []
-        if isinstance(blocks, NoData | ProviderFailure):
-            return movements
-        times = {block.number: from_chain_seconds(block.timestamp, self._chain_id) for block in blocks}
-        with_times = [
-            replace(each, at=times.get(each.block or 0)) for each in movements[:MAX_TIMED_TRANSFERS]
-        ]
-        return [*with_times, *movements[MAX_TIMED_TRANSFERS:]]
+        timed, others = movements[:MAX_TIMED_TRANSFERS], movements[MAX_TIMED_TRANSFERS:]
+        numbers = {each.block for each in timed if each.block is not None}
+        times = await read_block_times(self._rpc, self._chain_id, numbers)
+        with_times = (
+            replace(each, at=from_chain_seconds(times.get(each.block or 0), self._chain_id)) for each in timed
+        )
+        return [*with_times, *others]
 
     async def token_metadata(self, tokens: Sequence[str]) -> dict[str, Token]:
         """Read symbol, name, decimals and supply of each token from its contract."""
