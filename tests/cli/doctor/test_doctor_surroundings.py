@@ -515,6 +515,8 @@ async def test_nodes_without_trade_simulation_are_named(settings: Settings, upst
         ("https://user:secret@node.example:8545/v2/key", "https://node.example:8545"),
         ("http://[::1]:8545/key", "http://[::1]:8545"),
         ("http://[::1", "an invalid URL"),
+        ("http:///v2/key", "an invalid URL"),
+        ("node.example/key", "an invalid URL"),
     ],
 )
 def test_only_origin_of_url_is_shown(url: str, shown: str) -> None:

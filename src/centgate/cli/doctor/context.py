@@ -144,7 +144,9 @@ def display_origin(url: str) -> str:
     """Return scheme, host and port of a URL; the rest may contain keys."""
     try:
         parts = urlsplit(url)
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        if not parts.hostname:
+            return "an invalid URL"
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         return f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
     except ValueError:
         return "an invalid URL"
