@@ -103,6 +103,11 @@ class ProviderRole(Struct, frozen=True):
     """False for a fallback that is used only if no other provider is configured, or if those have no data."""
 
 
+def describe_fallback(used: str, primary: ProviderInfo, reason: str) -> str:
+    """Return the warning that a fallback answered instead of the primary, which `reason` says of it."""
+    return f"a fallback source was used: {used} instead of {primary.label}, which {reason}"
+
+
 P = TypeVar("P", bound="Provider")
 V = TypeVar("V")
 Primary = Annotated[P, ProviderRole("primary")]

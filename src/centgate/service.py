@@ -25,7 +25,7 @@ from centgate.envelope import RoleName, ServiceResult
 from centgate.errors import ProviderUnconfigured, UnsupportedOptions
 from centgate.outage import Congestion, Outage
 from centgate.prices import DEFAULT_PRICE
-from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace
+from centgate.provider import Provider, ProviderInfo, ProviderRole, RequestTrace, describe_fallback
 from centgate.schema import Data, RefusedOptions, Request, StrictRequest, json_schema
 
 R = TypeVar("R", bound=Request)
@@ -251,10 +251,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
         statuses = [trace.providers.get(info.name, {}).get("status") for info in leads]
         if not self.fixed_roles and statuses[0] != "ok" and "ok" in statuses:
             why = _FALLBACK_REASONS.get(statuses[0], "gave no answer")
-            trace.add_warning(
-                f"a fallback source was used: {leads[statuses.index('ok')].label} "
-                f"instead of {leads[0].label}, which {why}"
-            )
+            trace.add_warning(describe_fallback(leads[statuses.index("ok")].label, leads[0], why))
 
 
 def _bind_provider(provider: Provider, request: Request, trace: RequestTrace) -> Provider:

@@ -11,7 +11,7 @@ from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow, Wi
 from centgate.crypto.token.top_pair import list_pair_warnings, pair_depth
 from centgate.lookups.pair_confirmation import PairConfirmation
 from centgate.lookups.pair_selection import SelectedPair
-from centgate.provider import RequestTrace
+from centgate.provider import RequestTrace, describe_fallback
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.schema import Data, to_camel_case
@@ -244,10 +244,7 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
     if pair.source == "geckoterminal":
         first = trace.providers.get(DexScreener.info.name, {})
         reason = "has no such pair" if first.get("status") == "no_data" else "gave no usable answer"
-        yield (
-            f"a fallback source was used: {GeckoTerminal.info.label} instead of {DexScreener.info.label}, "
-            f"which {reason}"
-        )
+        yield describe_fallback(GeckoTerminal.info.label, DexScreener.info, reason)
         if pair.created_at:
             yield (
                 f"pairCreatedAt is from {GeckoTerminal.info.label}: for an older pair it may be the day "

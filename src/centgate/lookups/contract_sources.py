@@ -14,6 +14,7 @@ from centgate.crypto.contract.contracts import ContractCreation, ProxyClaim, Sou
 from centgate.errors import NoData, ProviderFailure, ProviderTimeout
 from centgate.fallback import attempt, open_task_group
 from centgate.lookups.block_times import read_block_times
+from centgate.provider import describe_fallback
 from centgate.providers.blockscout import Blockscout, ExplorerAccount
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.rpc import Rpc
@@ -130,7 +131,7 @@ class SourceRegistries:
         if not answered or "etherscan" in answered or not isinstance(failed, ProviderFailure):
             return None
         used = " and ".join(each.info.label for each in self._available if each.info.name in answered)
-        return f"a fallback source was used: {used} instead of {self._etherscan.info.label}, which failed"
+        return describe_fallback(used, self._etherscan.info, "failed")
 
     def is_verified(self, records: Sequence[SourceRecord]) -> bool | None:
         """True if a record is of verified source; False only if every registry of the chain has none."""

@@ -41,7 +41,7 @@ from centgate.lookups.allowances import merge_approvals, read_onchain_state, sca
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import scan_grants
 from centgate.lookups.token_prices import fetch_token_prices, list_chain_prices
-from centgate.provider import Enrichment, Fallback, Primary
+from centgate.provider import Enrichment, Fallback, Primary, describe_fallback
 from centgate.providers.defillama import DefiLlama
 from centgate.providers.etherscan import Etherscan
 from centgate.providers.goplus import GoPlus
@@ -216,10 +216,8 @@ async def _read_history(
         return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs, found_grants)
     if logs:
         if goplus.supports_chain(chain_id) and not logs.is_complete:
-            goplus.trace.add_warning(
-                "a fallback source was used: event logs of a block range instead of "
-                f"{goplus.info.label}, which was not available"
-            )
+            used = "event logs of a block range"
+            goplus.trace.add_warning(describe_fallback(used, goplus.info, "was not available"))
         return ApprovalHistory(logs.approvals, logs.source, logs, found_grants)
     assert isinstance(scan, NoData | ProviderFailure)  # there is neither index nor logs
     raise scan if index is None or isinstance(index, NoData) else index
