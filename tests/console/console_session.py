@@ -15,9 +15,10 @@ import uvicorn
 from pydantic import SecretStr
 
 from centgate.console.app import create_console_app
-from centgate.console.console import Console, ConsoleFinding
+from centgate.console.console import Console
 from centgate.console.passwords import hash_password
 from centgate.console.server import create_console, open_console_listener
+from centgate.findings import CheckResult, Finding
 from centgate.settings import Settings
 
 PASSWORD = "correct horse battery"
@@ -27,8 +28,8 @@ PAGES = (
     *("/webhooks", "/doctor", "/settings", "/actions"),
 )
 FINDINGS = (
-    ConsoleFinding("pay-to", "failed", "<b>no</b> checksum", "write it with its checksum"),
-    ConsoleFinding("token", "ok", "USDC", None),
+    CheckResult("pay-to", Finding("failed", "<b>no</b> checksum", "write it with its checksum"), 0.1),
+    CheckResult("token", Finding("ok", "USDC"), 0.1),
 )
 
 
@@ -105,7 +106,7 @@ def serve_console(
 ) -> Generator[ServedConsole]:
     """Serve a console in a thread; its checks are FINDINGS."""
 
-    async def run_checks() -> Sequence[ConsoleFinding]:
+    async def run_checks() -> Sequence[CheckResult]:
         return FINDINGS
 
     settings = settings.model_copy(update={"console_port": 0})

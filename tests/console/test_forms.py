@@ -150,7 +150,7 @@ def test_checks_are_run_and_shown(operator: Operator) -> None:
     after = operator.get(operator.send("/doctor").headers["location"]).text
 
     assert "No checks were run" in before
-    assert all(each.check in after for each in FINDINGS)
+    assert all(each.name in after for each in FINDINGS)
     assert "&lt;b&gt;no&lt;/b&gt; checksum" in after
     assert "2 checks, 1 failed" in operator.get("/actions").text
 

@@ -18,10 +18,11 @@ from seeded_journals import open_journal_store, read_row, record_open_payment
 from tampering_proxy import start_proxy
 from test_kill import run_server
 
-from centgate.cli.doctor.check import Finding, run_checks
+from centgate.cli.doctor.check import run_checks
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
 from centgate.devchain.devnet import DevChain
+from centgate.findings import Finding
 from centgate.metrics.unfinished_payments import UnfinishedPaymentsCollector
 from centgate.payments.journal.queries import count_checked_payments
 from centgate.payments.reconciler import reconcile_all

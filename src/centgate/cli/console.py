@@ -20,7 +20,7 @@ from centgate.cli.stop_signals import exit_on_stop_signals
 from centgate.cli.terminal import exit_with_error, print_message
 
 if TYPE_CHECKING:
-    from centgate.console.console import ConsoleFinding
+    from centgate.findings import CheckResult
     from centgate.settings import Settings
 
 app = typer.Typer(
@@ -100,19 +100,14 @@ def open_console_beside(settings: Settings) -> Generator[Settings]:
             process.kill()
 
 
-async def run_all_checks(settings: Settings) -> Sequence[ConsoleFinding]:
+async def run_all_checks(settings: Settings) -> Sequence[CheckResult]:
     """Run the doctor's checks, with those of all providers."""
     from centgate.cli.doctor.check import run_checks
     from centgate.cli.doctor.context import open_context
     from centgate.cli.doctor.registry import all_checks
-    from centgate.console.console import ConsoleFinding
 
     async with open_context(settings) as deployment:
-        results = await run_checks(deployment, all_checks())
-    return [
-        ConsoleFinding(each.name, each.finding.status, each.finding.what, each.finding.mend)
-        for each in results
-    ]
+        return await run_checks(deployment, all_checks())
 
 
 def _with_metrics(settings: Settings) -> Settings:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, field
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from centgate.client_address import ClientAddressReader
 from centgate.client_limits import TokenBuckets
 from centgate.console.provider_metrics import MetricsHistory
 from centgate.console.sessions import OneTimeLink, SessionStore, VisitorTokens
+from centgate.findings import CheckResult
 from centgate.payments.database.store import Store, UnitFactory
 from centgate.payments.journal.descriptions import ViewSettings, create_view
 from centgate.payments.journal.process_queries import read_time
@@ -32,26 +33,15 @@ ALL_LOGINS_PER_MINUTE = 60
 CONCURRENT_READS = 2
 """Reads of the journal at a time, so that a console with many tabs does not load the database."""
 
-FindingStatus = Literal["ok", "warning", "failed", "skipped"]
-
-
-class ConsoleFinding(Struct, frozen=True):
-    """Finding of one of the doctor's checks."""
-
-    check: str
-    status: FindingStatus
-    what: str
-    fix: str | None
-
 
 class DoctorReport(Struct, frozen=True):
-    """Findings of all checks, and the time at which they were made, in seconds since 1970."""
+    """Results of all checks, and the time at which they were made, in seconds since 1970."""
 
     at: float
-    findings: Sequence[ConsoleFinding]
+    results: Sequence[CheckResult]
 
 
-RunChecks = Callable[[], Awaitable[Sequence[ConsoleFinding]]]
+RunChecks = Callable[[], Awaitable[Sequence[CheckResult]]]
 """Runs the doctor's checks. They are declared above this package, which therefore gets them passed in."""
 
 

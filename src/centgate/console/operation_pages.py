@@ -44,7 +44,7 @@ class SettingRow(Struct, frozen=True):
 async def show_doctor(console: Console, request: Request, session: ConsoleSession) -> Response:
     """Show the last findings of the doctor's checks."""
     report = console.report
-    counts = Counter(each.status for each in report.findings) if report else Counter[str]()
+    counts = Counter(each.finding.status for each in report.results) if report else Counter[str]()
     return render(console, request, session, "doctor.html.j2", report=report, counts=counts)
 
 
@@ -53,11 +53,11 @@ async def run_doctor(
 ) -> Response:
     """Run the doctor's checks, which call the facilitator, nodes and providers, and move no money."""
     async with console.checks_lock:
-        findings = await console.run_checks()
-        console.report = DoctorReport(time.time(), findings)
-    failed = sum(each.status == "failed" for each in findings)
-    await console.record_action("checks", request, f"{len(findings)} checks, {failed} failed")
-    session.notice = f"{len(findings)} checks were run."
+        results = await console.run_checks()
+        console.report = DoctorReport(time.time(), results)
+    failed = sum(each.finding.status == "failed" for each in results)
+    await console.record_action("checks", request, f"{len(results)} checks, {failed} failed")
+    session.notice = f"{len(results)} checks were run."
     return redirect("/doctor")
 
 

@@ -22,10 +22,11 @@ from starlette.routing import Route
 from tampering_proxy import Interceptor, start_proxy
 
 from centgate.catalog import all_providers, all_services
-from centgate.cli.doctor.check import Finding, run_checks
+from centgate.cli.doctor.check import run_checks
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
 from centgate.devchain.http_server import serve_app
+from centgate.findings import Finding
 from centgate.phishing.rules import PhishingRules
 from centgate.phishing.snapshot import make_snapshot, pack_snapshot
 from centgate.provider import Provider

@@ -23,11 +23,11 @@ from fake_upstreams import FakeUpstreams
 from pydantic import SecretStr
 from tampering_proxy import limit_log_range, start_proxy
 
-from centgate.cli.doctor.check import Finding
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.node import check_nodes
 from centgate.devchain.accounts import BUYER_ACCOUNTS, FACILITATOR_ACCOUNT
 from centgate.devchain.devnet import DevChain
+from centgate.findings import Finding
 from centgate.payments.chain.nodes import NodeSet
 from centgate.settings import Settings
 from centgate.signing.assets import USDC

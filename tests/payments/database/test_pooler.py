@@ -14,9 +14,10 @@ from facilitators import StubFacilitator
 from sqlalchemy import text
 from transaction_pooler import open_transaction_pooler
 
-from centgate.cli.doctor.check import Finding, run_checks
+from centgate.cli.doctor.check import run_checks
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
+from centgate.findings import Finding
 from centgate.payments.database.postgresql import PostgresStore
 from centgate.payments.database.sql import BoundStatement, UnitOfWork, compile_statement
 from centgate.payments.database.store import InvalidDatabaseUrl, JournalUnavailable

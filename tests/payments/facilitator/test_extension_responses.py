@@ -18,9 +18,9 @@ from served_api import run_api_process
 from starlette.responses import JSONResponse, Response
 from structlog.testing import capture_logs
 
-from centgate.cli.doctor.check import Finding
 from centgate.cli.doctor.context import open_context
 from centgate.cli.doctor.registry import select_checks
+from centgate.findings import Finding
 from centgate.payments.facilitator.extension_responses import DirectoryResponses, parse_directory_response
 from centgate.settings import Settings
 

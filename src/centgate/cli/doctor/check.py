@@ -6,26 +6,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from centgate.findings import CheckResult, Finding, FindingStatus
+
 if TYPE_CHECKING:
     from centgate.cli.doctor.context import DoctorContext
 
-Status = Literal["ok", "warning", "failed", "skipped"]
 CHECK_TIMEOUT = 8.0
 """Default timeout of a check."""
-
-
-class Finding(Struct, frozen=True):
-    """Result of a check, for the operator."""
-
-    status: Status
-    what: str
-    mend: str | None = None
-    """How to fix it; None if there is nothing to do."""
 
 
 def ok(what: str) -> Finding:
@@ -48,7 +40,7 @@ def skip(what: str, mend: str | None = None) -> Finding:
     return Finding("skipped", what, mend)
 
 
-_SEVERITY: tuple[Status, ...] = ("failed", "warning", "ok", "skipped")
+_SEVERITY: tuple[FindingStatus, ...] = ("failed", "warning", "ok", "skipped")
 
 
 async def check_each(
@@ -59,7 +51,7 @@ async def check_each(
     if len(findings) == 1:
         return findings[0]
     present = {each.status for each in findings}
-    status: Status = next(each for each in _SEVERITY if each in present)
+    status: FindingStatus = next(each for each in _SEVERITY if each in present)
     mends = [each.mend for each in findings if each.mend and each.status == status]
     return Finding(
         status,
@@ -80,14 +72,6 @@ class Check(Struct, frozen=True):
     def description(self) -> str:
         """Description of the check, for `--list` and the documentation."""
         return self.text or cleandoc(self.run.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
-
-
-class CheckResult(Struct, frozen=True):
-    """Finding of a completed check, with its duration."""
-
-    name: str
-    finding: Finding
-    duration: float
 
 
 async def run_checks(deployment: DoctorContext, checks: Sequence[Check]) -> list[CheckResult]:

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from centgate.cli.doctor.check import Check, CheckResult, Status
+    from centgate.cli.doctor.check import Check
+    from centgate.findings import CheckResult, FindingStatus
     from centgate.settings import Settings
 
-COLOURS: dict[Status, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+COLOURS: dict[FindingStatus, str] = {
+    "ok": "green",
+    "warning": "yellow",
+    "failed": "bold red",
+    "skipped": "dim",
+}
 
 app = typer.Typer()
 
@@ -78,7 +84,7 @@ def _run_checks(settings: Settings, checks: Sequence[Check], *, send_test_alert:
     return asyncio.run(run())
 
 
-def _overall_status(results: Sequence[CheckResult]) -> Status:
+def _overall_status(results: Sequence[CheckResult]) -> FindingStatus:
     statuses = {result.finding.status for result in results}
     return "failed" if "failed" in statuses else "warning" if "warning" in statuses else "ok"
 

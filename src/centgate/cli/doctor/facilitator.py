@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import (
     DoctorContext,
     HostUnreachable,
@@ -15,6 +15,7 @@ from centgate.cli.doctor.context import (
     is_unencrypted,
 )
 from centgate.environment import PREFIX
+from centgate.findings import Finding
 from centgate.payments.facilitator.facilitator import build_auth_headers
 from centgate.payments.terms import SCHEME, X402_VERSION
 from centgate.settings import FacilitatorAccount

@@ -6,8 +6,9 @@ import time
 from functools import partial
 from typing import TypeVar
 
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
+from centgate.findings import Finding
 from centgate.payments.audit.audit import FINDING_ADVICE, FINDING_KINDS, describe_counts
 from centgate.payments.audit.audit_queries import LastAudit, find_last_audit
 from centgate.payments.chain.nodes import select_nodes

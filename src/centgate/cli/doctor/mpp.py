@@ -8,8 +8,9 @@ import orjson
 
 from centgate.api.mpp_discovery import accepts_mpp
 from centgate.catalog import all_services
-from centgate.cli.doctor.check import Finding, fail, ok, skip
+from centgate.cli.doctor.check import fail, ok, skip
 from centgate.cli.doctor.context import DoctorContext, HostUnreachable, TimedReply
+from centgate.findings import Finding
 from centgate.payments.mpp.challenge import ChallengeIssuer, create_issuer
 from centgate.payments.paid_route import PaidRoute, build_paid_route
 

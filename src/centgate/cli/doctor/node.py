@@ -7,9 +7,10 @@ import time
 
 from msgspec import Struct
 
-from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
+from centgate.cli.doctor.check import check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin, is_unencrypted
 from centgate.errors import ProviderFailure
+from centgate.findings import Finding
 from centgate.payments.chain.nodes import NodeSet, select_nodes
 from centgate.payments.chain.payment_node import CONFIRMATIONS, SPAN
 from centgate.payments.chain.transfer_events import AUTHORIZATION_USED

@@ -15,7 +15,7 @@ from typing import get_args
 import orjson
 
 from centgate.catalog import all_providers, all_services
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import (
     DoctorContext,
     HostUnreachable,
@@ -26,6 +26,7 @@ from centgate.cli.doctor.context import (
 from centgate.cli.doctor.facilitator import request_supported
 from centgate.cli.doctor.storage import read_database_skew
 from centgate.errors import ProviderFailure
+from centgate.findings import Finding
 from centgate.instrumentation import ListingStatus
 from centgate.metrics.definitions import DIRECTORY_RESPONSES
 from centgate.payments.notifications.alerts import AlertCondition, build_alert

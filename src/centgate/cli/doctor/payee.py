@@ -9,11 +9,12 @@ from eth_abi.abi import decode
 from eth_abi.exceptions import DecodingError
 
 from centgate.accepted_tokens import AcceptedToken
-from centgate.cli.doctor.check import Finding, check_each, fail, ok, skip, warn
+from centgate.cli.doctor.check import check_each, fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext
 from centgate.cli.doctor.node import missing_node
 from centgate.crypto.contract.account_kinds import classify_code
 from centgate.errors import ProviderFailure
+from centgate.findings import Finding
 from centgate.payments.payee import find_payee_problem
 from centgate.providers.jsonrpc.client import CallFailure, RpcNode
 from centgate.settings import get_raw_value

@@ -7,10 +7,11 @@ from typing import Protocol, runtime_checkable
 
 from centgate.catalog import all_providers, all_services, sources_by_resale
 from centgate.chains import CHAIN_BY_ID
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
 from centgate.environment import PREFIX, node_variable
 from centgate.errors import CentgateError, ProviderFailure, ProviderRefused
+from centgate.findings import Finding
 from centgate.provider import Provider, RequestTrace, Resale
 from centgate.providers.jsonrpc.client import CallFeatures, run_concurrently
 from centgate.providers.rpc import Rpc

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from centgate.catalog import all_services
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import (
     DoctorContext,
     HostUnreachable,
@@ -17,6 +17,7 @@ from centgate.cli.doctor.context import (
     is_loopback,
     is_unencrypted,
 )
+from centgate.findings import Finding
 from centgate.payments.terms import PAYMENT_REQUIRED_MESSAGE, RouteTerms, build_terms
 
 SAFE_HEADER_BYTES, MAX_HEADER_BYTES = 3 * 1024, 8 * 1024

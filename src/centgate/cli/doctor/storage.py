@@ -18,8 +18,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from centgate.cli.doctor.check import Finding, fail, ok, skip, warn
+from centgate.cli.doctor.check import fail, ok, skip, warn
 from centgate.cli.doctor.context import DoctorContext, display_origin
+from centgate.findings import Finding
 from centgate.payments.database.migrations import HEAD_REVISION, SELECT_REVISION
 from centgate.payments.database.store import InvalidDatabaseUrl, sqlite_path
 from centgate.settings import Settings
