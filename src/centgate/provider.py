@@ -161,6 +161,11 @@ class RequestTrace(Struct):
             entry["status"] = status
         entry.update(more)
 
+    def status_of(self, name: str) -> Status | None:
+        """Return the status of provider `name` so far; None if it was not called."""
+        entry = self.providers.get(name)
+        return entry["status"] if entry else None
+
     def mark_no_data(self, name: str) -> None:
         """Record that what provider `name` answered has nothing about the subject of the request."""
         self.providers[name]["status"] = "no_data"

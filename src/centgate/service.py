@@ -248,7 +248,7 @@ class Service(Struct, Generic[R, D], frozen=True, dict=True):
     def _warn_of_fallback(self, roles: list[tuple[ProviderInfo, RoleName]], trace: RequestTrace) -> None:
         """Add a warning if a fallback answered instead of the primary. With fixed roles the function does."""
         leads = [info for info, _ in roles[: len(self.leads)]]
-        statuses = [trace.providers.get(info.name, {}).get("status") for info in leads]
+        statuses = [trace.status_of(info.name) for info in leads]
         if not self.fixed_roles and statuses[0] != "ok" and "ok" in statuses:
             why = _FALLBACK_REASONS.get(statuses[0], "gave no answer")
             trace.add_warning(describe_fallback(leads[statuses.index("ok")].label, leads[0], why))

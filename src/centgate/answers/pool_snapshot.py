@@ -9,9 +9,10 @@ from pydantic import Field
 
 from centgate.crypto.token.pairs import WINDOWS, Pair, PairToken, PairWindow, Window
 from centgate.crypto.token.top_pair import list_pair_warnings, pair_depth
+from centgate.envelope import Status
 from centgate.lookups.pair_confirmation import PairConfirmation
 from centgate.lookups.pair_selection import SelectedPair
-from centgate.provider import RequestTrace, describe_fallback
+from centgate.provider import describe_fallback
 from centgate.providers.dexscreener import DexScreener
 from centgate.providers.geckoterminal import GeckoTerminal
 from centgate.schema import Data, to_camel_case
@@ -153,11 +154,14 @@ def build_pool_snapshot(selected: SelectedPair, confirmation: PairConfirmation) 
 
 
 def list_snapshot_warnings(
-    snapshot: PoolSnapshot, selected: SelectedPair, confirmation: PairConfirmation, trace: RequestTrace
+    snapshot: PoolSnapshot,
+    selected: SelectedPair,
+    confirmation: PairConfirmation,
+    primary_status: Status | None,
 ) -> Iterator[str]:
-    """Yield the warnings about a snapshot; `trace` tells why a fallback answered."""
+    """Yield the warnings about a snapshot; the primary's status tells why a fallback answered."""
     pair, is_base = selected.pair, selected.is_base_priced
-    yield from _list_fallback_warnings(pair, trace)
+    yield from _list_fallback_warnings(pair, primary_status)
     yield from _list_unmeasured_pools(selected)
     yield from _list_missing_fields(snapshot, pair, is_base=is_base)
     yield from _list_unread_fee(snapshot, confirmation)
@@ -232,7 +236,7 @@ def _build_other_pairs(selected: SelectedPair) -> list[OtherPair]:
     ]
 
 
-def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
+def _list_fallback_warnings(pair: Pair, primary_status: Status | None) -> Iterable[str]:
     """Yield the warnings for a response from the second source, or from the chain."""
     if pair.source == "rpc":
         yield (
@@ -242,8 +246,7 @@ def _list_fallback_warnings(pair: Pair, trace: RequestTrace) -> Iterable[str]:
         if pair.quote_price_usd == 1:
             yield f"priceUsd counts the stablecoin {pair.quote.address} as one dollar, whatever it is worth"
     if pair.source == "geckoterminal":
-        first = trace.providers.get(DexScreener.info.name, {})
-        reason = "has no such pair" if first.get("status") == "no_data" else "gave no usable answer"
+        reason = "has no such pair" if primary_status == "no_data" else "gave no usable answer"
         yield describe_fallback(GeckoTerminal.info.label, DexScreener.info, reason)
         if pair.created_at:
             yield (

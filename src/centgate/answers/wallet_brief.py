@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -45,7 +45,6 @@ from centgate.crypto.wallet.wallets import (
 )
 from centgate.lookups.token_prices import NATIVE_COIN
 from centgate.lookups.wallet_fallback import MAX_RECENT_TRANSFERS, WalletSnapshot
-from centgate.provider import RequestTrace
 from centgate.sanitize import clean_line
 from centgate.schema import Data
 from centgate.timestamps import format_timestamp
@@ -215,17 +214,15 @@ def build_wallet_brief(
     prices: Mapping[str, Price],
     account: Account,
     unchecked: int,
-    trace: RequestTrace,
     *,
     funding: tuple[Transfer, WalletSource] | None,
-) -> WalletBrief:
-    """Return the answer about a wallet; adds warnings on doubtful prices and on what is not listed.
+) -> tuple[WalletBrief, list[str]]:
+    """Return the answer about a wallet, with warnings on doubtful prices and on what is not listed.
 
     `unchecked` is the number of tokens that the snapshot leaves out; `funding` is the first transfer of
     native coins to the wallet, with its source.
     """
     holdings, suspicious = _split_holdings(snapshot, prices)
-    _warn_left_out(trace, holdings[:MAX_BALANCES], len(suspicious))
     total = _build_total(
         snapshot,
         prices,
@@ -233,7 +230,7 @@ def build_wallet_brief(
         unchecked=unchecked,
         suspicious=len(suspicious),
     )
-    return WalletBrief(
+    brief = WalletBrief(
         native_balance=build_native_balance(
             snapshot.chain_id, snapshot.coin, prices.get(NATIVE_COIN), snapshot.coin_source
         ),
@@ -243,14 +240,15 @@ def build_wallet_brief(
         account=_build_account(account, funding),
         total=total,
     )
+    return brief, list(_list_warnings(holdings[:MAX_BALANCES], len(suspicious)))
 
 
-def _warn_left_out(trace: RequestTrace, listed: Sequence[ValuedHolding], suspicious: int) -> None:
+def _list_warnings(listed: Sequence[ValuedHolding], suspicious: int) -> Iterator[str]:
     # by address alone: symbols are strangers' text
     if doubtful := [each.holding.token.address for each in listed if each.quote and each.quote.is_doubtful]:
-        trace.add_warning(f"doubtful prices, ranked after the others: {', '.join(doubtful)}")
+        yield f"doubtful prices, ranked after the others: {', '.join(doubtful)}"
     if suspicious > MAX_SUSPICIOUS:
-        trace.add_warning(f"{suspicious - MAX_SUSPICIOUS} further suspicious tokens are not listed")
+        yield f"{suspicious - MAX_SUSPICIOUS} further suspicious tokens are not listed"
 
 
 def _build_account(account: Account, funding: tuple[Transfer, WalletSource] | None) -> WalletAccount:

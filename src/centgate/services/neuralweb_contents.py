@@ -180,7 +180,7 @@ async def _read_any(
 
 def _has_answered(provider: Provider) -> bool:
     """True if the provider has answered in this request."""
-    return provider.trace.providers.get(provider.info.name, {}).get("status") == "ok"
+    return provider.trace.status_of(provider.info.name) == "ok"
 
 
 async def _retry_unread(

@@ -145,6 +145,7 @@ async def pool_snapshot(
     snapshot = build_pool_snapshot(selected, confirmation)
     # the selection is not part of `data` in the service's contract, so it is reported with the provider
     trace.record(selected.pair.source, "ok", selection=describe_selection(selected))
-    for warning in list_snapshot_warnings(snapshot, selected, confirmation, trace):
+    primary_status = trace.status_of(dexscreener.info.name)
+    for warning in list_snapshot_warnings(snapshot, selected, confirmation, primary_status):
         trace.add_warning(warning)
     return snapshot

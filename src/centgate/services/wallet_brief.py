@@ -194,6 +194,7 @@ async def wallet_brief(
     account, _ = account_task.result()
     rpc.trace.put_warnings_first(list_account_findings(account))
     unchecked = len(found.holdings) - len(snapshot.holdings)
-    return build_wallet_brief(
-        snapshot, prices, account, unchecked, defillama.trace, funding=funding_task.result()
-    )
+    brief, warnings = build_wallet_brief(snapshot, prices, account, unchecked, funding=funding_task.result())
+    for warning in warnings:
+        rpc.trace.add_warning(warning)
+    return brief
