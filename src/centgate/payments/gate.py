@@ -172,7 +172,7 @@ class PaymentGate:
             case SettlementNotSent():
                 raise _unsent_error(result)
             case SettlementUnknown():
-                raise _unresolved_error(result, claim.transaction)
+                raise _unknown_error(result, claim.transaction)
 
     async def _signature_problem(self, payment: Payment) -> PaymentRequired | None:
         """Return the error for a signature that cannot be the payer's, None for one that may be.
@@ -214,7 +214,7 @@ def _unsent_error(result: SettlementNotSent) -> CentgateError:
     )
 
 
-def _unresolved_error(result: SettlementUnknown, transaction: str | None) -> CentgateError:
+def _unknown_error(result: SettlementUnknown, transaction: str | None) -> CentgateError:
     """Return the error for a payment that may have moved: never a 402, or a buyer would pay again."""
     kind = ProviderTimeout if result.kind == "timeout" else ProviderError
     return kind(

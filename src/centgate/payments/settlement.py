@@ -219,21 +219,19 @@ class Settler:
             return _unknown_outcome(f"nodes disagree about a refusal: {refused.reason}")
         return _outcome_from_chain(status, claim)
 
-    async def _check_answer_in_doubt(self, claim: Claim, unresolved: SettlementUnknown) -> SettlementOutcome:
+    async def _check_answer_in_doubt(self, claim: Claim, unknown: SettlementUnknown) -> SettlementOutcome:
         """Return the on-chain outcome of a first submission whose answer decides nothing.
 
-        It names a transaction or a reason. `unresolved` itself is returned while the chain shows no outcome.
+        It names a transaction or a reason. `unknown` itself is returned while the chain shows no outcome.
         """
         try:
             status = await self._payment_status(claim, TIMEOUT)
             if status in ("unspent", "expired_unsafe") and await self._is_reverted(claim):
-                return SettlementRefused(unresolved.reason or REVERTED)
+                return SettlementRefused(unknown.reason or REVERTED)
         except ChainUnreachable:
-            return unresolved
+            return unknown
         return (
-            unresolved
-            if status in (None, "unspent", "expired_unsafe")
-            else _outcome_from_chain(status, claim)
+            unknown if status in (None, "unspent", "expired_unsafe") else _outcome_from_chain(status, claim)
         )
 
     async def _payment_status(self, claim: Claim, max_wait: float) -> OnchainStatus | None:
