@@ -2,21 +2,14 @@
 
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from pathlib import Path
 from typing import Any
 
 import pytest
+from exchange_market import DYNAMIC_FEE, NATIVE_COIN, TEST_CONTRACTS, ExchangeMarket, V4Pool, install_market
 
 from centgate.devchain.chain import EvmChain, create_contract_at
 from centgate.devchain.deployer import ContractFailed
-from centgate.devchain.exchanges import (
-    DYNAMIC_FEE,
-    NATIVE_COIN,
-    OPERATOR,
-    Exchanges,
-    V4Pool,
-    install_exchanges,
-)
+from centgate.devchain.exchanges import OPERATOR
 from centgate.devchain.token import CHAIN_ID
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON
 from centgate.signing.evm import keccak
@@ -24,7 +17,6 @@ from centgate.solidity import load_contract
 
 pytestmark = pytest.mark.extended
 
-TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
 ETHER = 10**18
 ONE = 2**96
 WETH = ETHEREUM.wrapped_native
@@ -40,14 +32,14 @@ HOOK = "0x00000000000000000000000000000000f0000080"
 
 
 @pytest.fixture(scope="module")
-def exchanges() -> Exchanges:
-    made = install_exchanges(EvmChain(CHAIN_ID, {}))
+def exchanges() -> ExchangeMarket:
+    made = install_market(EvmChain(CHAIN_ID, {}))
     made.wrap(10_000 * ETHER)
     return made
 
 
 @pytest.fixture(scope="module")
-def token(exchanges: Exchanges) -> str:
+def token(exchanges: ExchangeMarket) -> str:
     return exchanges.create_token("Plain", "PLAIN", supply=10**9 * ETHER)
 
 
@@ -75,16 +67,16 @@ def calculate_tick(ratio: int) -> int:
         return int((exact.ln() / Decimal("1.0001").ln()).to_integral_value("ROUND_FLOOR"))
 
 
-def read_pool(exchanges: Exchanges, pool: str) -> tuple[int, int, int]:
+def read_pool(exchanges: ExchangeMarket, pool: str) -> tuple[int, int, int]:
     ratio, tick, *_ = exchanges.operator.read(pool, "slot0()", returns=SLOT0)
     return ratio, tick, exchanges.operator.read(pool, "liquidity()")
 
 
-def balance(exchanges: Exchanges, token: str, holder: str = OPERATOR.address) -> int:
+def balance(exchanges: ExchangeMarket, token: str, holder: str = OPERATOR.address) -> int:
     return exchanges.operator.read(token, "balanceOf(address)", holder)
 
 
-def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
+def deploy_test_contract(exchanges: ExchangeMarket, name: str) -> str:
     return exchanges.operator.deploy(load_contract(TEST_CONTRACTS, "Thief", name))
 
 
@@ -96,7 +88,7 @@ def deploy_test_contract(exchanges: Exchanges, name: str) -> str:
         *(pytest.param(amount, marks=pytest.mark.extended) for amount in (3 * 10**6, 7 * 10**17)),
     ],
 )
-def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
+def test_v3_tick_matches_price(exchanges: ExchangeMarket, amount0: int):
     first = exchanges.create_token("First", "FIRST", supply=10**30)
     second = exchanges.create_token("Second", "SECOND", supply=10**30)
     pool = exchanges.add_v3_pool({first: amount0 * 1000, second: 10**15}, fee=500)
@@ -118,7 +110,7 @@ def test_v3_tick_matches_price(exchanges: Exchanges, amount0: int):
         pytest.param("second for first", 100, marks=pytest.mark.extended),
     ],
 )
-def test_v3_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, fee: int, direction: str):
+def test_v3_swap_matches_quote_and_formula(exchanges: ExchangeMarket, token: str, fee: int, direction: str):
     other = exchanges.create_token("Other", "OTHER", supply=10**30)
     pool = exchanges.add_v3_pool({other: 10**6 * ETHER, WETH: 50 * ETHER}, fee=fee)
     ratio, _, liquidity = read_pool(exchanges, pool)
@@ -141,7 +133,7 @@ def test_v3_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, fee
     assert read_pool(exchanges, pool)[0] == formula.ratio
 
 
-def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
+def test_v3_swap_ends_with_liquidity(exchanges: ExchangeMarket, token: str):
     first, second = sorted((exchanges.create_token("A", "A", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
     amount = 10**24
@@ -163,7 +155,7 @@ def test_v3_swap_ends_with_liquidity(exchanges: Exchanges, token: str):
     assert (ratio, read_pool(exchanges, pool)[2]) == (4295128740, 0)
 
 
-def test_v3_swap_starts_at_liquidity(exchanges: Exchanges, token: str):
+def test_v3_swap_starts_at_liquidity(exchanges: ExchangeMarket, token: str):
     first, second = sorted((exchanges.create_token("B", "B", supply=10**30), token), key=str.lower)
     pool = exchanges.add_v3_pool({first: 10**21, second: 10**21}, ticks=(-600, 600))
     for sold in (first, second):
@@ -180,7 +172,7 @@ def test_v3_swap_starts_at_liquidity(exchanges: Exchanges, token: str):
     assert read_pool(exchanges, pool)[2] > 0
 
 
-def test_unpaid_v3_swap_fails(exchanges: Exchanges):
+def test_unpaid_v3_swap_fails(exchanges: ExchangeMarket):
     pair = [exchanges.create_token(name, name, supply=10**24) for name in ("X", "Y")]
     pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21))
     thief = deploy_test_contract(exchanges, "Thief")
@@ -189,7 +181,7 @@ def test_unpaid_v3_swap_fails(exchanges: Exchanges):
         exchanges.operator.send(thief, "swap(address)", pool)
 
 
-def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
+def test_pancakeswap_has_own_tiers_and_callback(exchanges: ExchangeMarket):
     pair = sorted((exchanges.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     factory = ETHEREUM.pancake_v3_factory
     pool = exchanges.add_v3_pool(dict.fromkeys(pair, 10**21), fee=2500, factory=factory)
@@ -211,7 +203,7 @@ def test_pancakeswap_has_own_tiers_and_callback(exchanges: Exchanges):
 
 
 def test_slipstream_asks_factory_for_fee():
-    base = install_exchanges(EvmChain(8453, {}), BASE)
+    base = install_market(EvmChain(8453, {}), BASE)
     pair = sorted((base.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     pool = base.add_slipstream_pool(dict.fromkeys(pair, 10**21), tick_spacing=100)
     base.operator.send(BASE.slipstream_factory, "setCustomFee(address,uint24)", pool, 700)
@@ -230,7 +222,7 @@ def test_slipstream_asks_factory_for_fee():
 
 
 def test_algebra_pool_tells_its_fee():
-    polygon = install_exchanges(EvmChain(137, {}), POLYGON)
+    polygon = install_market(EvmChain(137, {}), POLYGON)
     pair = sorted((polygon.create_token(name, name, supply=10**24) for name in ("P", "Q")), key=str.lower)
     pool = polygon.add_algebra_pool(dict.fromkeys(pair, 10**21), fee=1234)
     state = "uint160,int24,uint16,uint16,uint8,uint8,bool"
@@ -250,22 +242,22 @@ def test_algebra_pool_tells_its_fee():
 
 
 @pytest.fixture(scope="module")
-def v4_pool(exchanges: Exchanges, token: str) -> V4Pool:
+def v4_pool(exchanges: ExchangeMarket, token: str) -> V4Pool:
     return exchanges.add_v4_pool({NATIVE_COIN: 100 * ETHER, token: 10**6 * ETHER})
 
 
-def read_v4(exchanges: Exchanges, pool: V4Pool) -> tuple[Any, int]:
+def read_v4(exchanges: ExchangeMarket, pool: V4Pool) -> tuple[Any, int]:
     pool_id, view = bytes.fromhex(pool.id[2:]), ETHEREUM.v4_state_view
     slot0 = exchanges.operator.read(view, "getSlot0(bytes32)", pool_id, returns="uint160,int24,uint24,uint24")
     return slot0, exchanges.operator.read(view, "getLiquidity(bytes32)", pool_id, returns="uint128")
 
 
-def quote_v4(exchanges: Exchanges, pool: V4Pool, amount: int) -> int:
+def quote_v4(exchanges: ExchangeMarket, pool: V4Pool, amount: int) -> int:
     params = (pool.key, FIRST_FOR_SECOND, amount, b"")
     return exchanges.operator.read(ETHEREUM.v4_quoter, QUOTE_V4, params, returns="uint256,uint256")[0]
 
 
-def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+def test_v4_swap_matches_quote_and_formula(exchanges: ExchangeMarket, token: str, v4_pool: V4Pool):
     (ratio, tick, protocol_fee, fee), liquidity = read_v4(exchanges, v4_pool)
     formula = Formula(ratio, liquidity, fee)
     expected = formula.swap(2 * ETHER, sells_first=True)
@@ -281,7 +273,7 @@ def test_v4_swap_matches_quote_and_formula(exchanges: Exchanges, token: str, v4_
     assert read_v4(exchanges, v4_pool)[0][0] == formula.ratio
 
 
-def test_v4_sale_pays_native_coin(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+def test_v4_sale_pays_native_coin(exchanges: ExchangeMarket, token: str, v4_pool: V4Pool):
     (ratio, *_), liquidity = read_v4(exchanges, v4_pool)
     expected = Formula(ratio, liquidity, 3000).swap(10_000 * ETHER, sells_first=False)
     manager = bytes.fromhex(ETHEREUM.v4_manager[2:])
@@ -293,7 +285,7 @@ def test_v4_sale_pays_native_coin(exchanges: Exchanges, token: str, v4_pool: V4P
     assert before - chain.state_at().get_balance(manager) == expected
 
 
-def test_v4_state_is_in_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
+def test_v4_state_is_in_published_slots(exchanges: ExchangeMarket, v4_pool: V4Pool):
     (ratio, tick, _, fee), liquidity = read_v4(exchanges, v4_pool)
     slot = int.from_bytes(keccak(bytes.fromhex(v4_pool.id[2:]) + (6).to_bytes(32, "big")), "big")
 
@@ -305,7 +297,7 @@ def test_v4_state_is_in_published_slots(exchanges: Exchanges, v4_pool: V4Pool):
     assert load(3) == liquidity
 
 
-def test_v4_initialization_is_logged(exchanges: Exchanges):
+def test_v4_initialization_is_logged(exchanges: ExchangeMarket):
     one = exchanges.create_token("One", "ONE", supply=10**24)
     pool = exchanges.add_v4_pool({NATIVE_COIN: ETHER, one: ETHER}, fee=100, tick_spacing=1)
     topic = 0xDD466E674EA557F56295E2D0218A125EA4B4F0F6F3307B95F85E6110838D6438
@@ -317,7 +309,7 @@ def test_v4_initialization_is_logged(exchanges: Exchanges):
     assert "0x" + log.address.hex() == ETHEREUM.v4_manager.lower()
 
 
-def test_unsettled_v4_take_fails(exchanges: Exchanges, token: str, v4_pool: V4Pool):
+def test_unsettled_v4_take_fails(exchanges: ExchangeMarket, token: str, v4_pool: V4Pool):
     thief = deploy_test_contract(exchanges, "Thief")
 
     with pytest.raises(ContractFailed) as error:
@@ -329,7 +321,7 @@ def test_unsettled_v4_take_fails(exchanges: Exchanges, token: str, v4_pool: V4Po
     assert bytes.fromhex("54e3ca0d") in locked.value.data  # ManagerLocked()
 
 
-def test_v4_hook_decides_fee_and_sale(exchanges: Exchanges):
+def test_v4_hook_decides_fee_and_sale(exchanges: ExchangeMarket):
     chain, hook = exchanges.operator.chain, load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
     chain.change_state(lambda state: create_contract_at(state, HOOK, hook.initcode, sender=OPERATOR.address))
     one = exchanges.create_token("Hooked", "HOOKED", supply=10**24)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 from eth_account import Account as Wallet
+from exchange_market import ExchangeMarket, deploy_owner, install_market
 
 from centgate.crypto.token.exchange_tables import EXCHANGES, PRICE_FEEDS, QUOTE_TOKENS
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import CallReverted, EvmChain
 from centgate.devchain.deployer import ContractFailed, Deployer
-from centgate.devchain.exchanges import OPERATOR, Exchanges, install_exchanges
+from centgate.devchain.exchanges import OPERATOR
 from centgate.devchain.token import CHAIN_ID
 from centgate.devchain.well_known import BASE, ETHEREUM, POLYGON, WellKnownAddresses
 from centgate.signing.evm import keccak, to_checksum_address
@@ -24,22 +25,22 @@ STABLE, VOLATILE = True, False
 
 
 @pytest.fixture(scope="module")
-def exchanges() -> Exchanges:
-    return install_exchanges(EvmChain(CHAIN_ID, {}))
+def exchanges() -> ExchangeMarket:
+    return install_market(EvmChain(CHAIN_ID, {}))
 
 
 @pytest.fixture(scope="module")
-def token(exchanges: Exchanges) -> str:
+def token(exchanges: ExchangeMarket) -> str:
     exchanges.wrap(1_000 * ETHER)
     return exchanges.create_token("Plain", "PLAIN", supply=10**9 * ETHER)
 
 
 @pytest.fixture(scope="module")
-def v2_pair(exchanges: Exchanges, token: str) -> str:
+def v2_pair(exchanges: ExchangeMarket, token: str) -> str:
     return exchanges.add_v2_pool({token: 10**6 * ETHER, ETHEREUM.wrapped_native: 100 * ETHER})
 
 
-def balance(exchanges: Exchanges, token: str, holder: str = OPERATOR.address) -> int:
+def balance(exchanges: ExchangeMarket, token: str, holder: str = OPERATOR.address) -> int:
     return exchanges.operator.read(token, "balanceOf(address)", holder)
 
 
@@ -56,7 +57,7 @@ def list_topics(mined: Any) -> list[bytes]:
     return [log.topics[0].to_bytes(32, "big") for log in mined.receipt.logs]
 
 
-def test_wrapped_coin_is_backed(exchanges: Exchanges, token: str):
+def test_wrapped_coin_is_backed(exchanges: ExchangeMarket, token: str):
     weth = ETHEREUM.wrapped_native
     before = exchanges.operator.read(weth, "totalSupply()")
 
@@ -66,7 +67,7 @@ def test_wrapped_coin_is_backed(exchanges: Exchanges, token: str):
     assert exchanges.operator.read(weth, "symbol()", returns="string") == "WETH"
 
 
-def test_only_operator_mints_stablecoins(exchanges: Exchanges):
+def test_only_operator_mints_stablecoins(exchanges: ExchangeMarket):
     usdc, decimals = ETHEREUM.stablecoins["USDC"]
     exchanges.operator.transfer_native(BUYER_ACCOUNTS[0].address, ETHER)
     buyer = Deployer(exchanges.operator.chain, BUYER_ACCOUNTS[0])
@@ -78,7 +79,7 @@ def test_only_operator_mints_stablecoins(exchanges: Exchanges):
         buyer.send(usdc, "mint(address,uint256)", buyer.address, 1)
 
 
-def test_v2_pair_swaps_by_formula(exchanges: Exchanges, token: str, v2_pair: str):
+def test_v2_pair_swaps_by_formula(exchanges: ExchangeMarket, token: str, v2_pair: str):
     weth, amount = ETHEREUM.wrapped_native, ETHER // 3
     reserves = balance(exchanges, weth, v2_pair), balance(exchanges, token, v2_pair)
     out = amount * 997 * reserves[1] // (reserves[0] * 1000 + amount * 997)
@@ -101,7 +102,7 @@ def test_v2_pair_swaps_by_formula(exchanges: Exchanges, token: str, v2_pair: str
     ]
 
 
-def test_v2_sale_reaches_recipient(exchanges: Exchanges, token: str, v2_pair: str):
+def test_v2_sale_reaches_recipient(exchanges: ExchangeMarket, token: str, v2_pair: str):
     before = balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address)
 
     out = exchanges.swap_v2(v2_pair, token, 1_000 * ETHER, BUYER_ACCOUNTS[6].address)
@@ -110,7 +111,7 @@ def test_v2_sale_reaches_recipient(exchanges: Exchanges, token: str, v2_pair: st
     assert balance(exchanges, ETHEREUM.wrapped_native, BUYER_ACCOUNTS[6].address) - before == out
 
 
-def test_v2_liquidity_is_proportional(exchanges: Exchanges):
+def test_v2_liquidity_is_proportional(exchanges: ExchangeMarket):
     supply = 10**6 * ETHER
     other = exchanges.create_token("Other", "OTHER", supply=supply)
     pair = exchanges.add_v2_pool({other: supply // 4, exchanges.wrap(9 * ETHER): 9 * ETHER})
@@ -134,7 +135,7 @@ def test_v2_liquidity_is_proportional(exchanges: Exchanges):
         pytest.param("volatile", "six", 3000, marks=pytest.mark.extended),
     ],
 )
-def test_solidly_pool_swaps_as_quoted(exchanges: Exchanges, kind: str, sold: str, fee: int):
+def test_solidly_pool_swaps_as_quoted(exchanges: ExchangeMarket, kind: str, sold: str, fee: int):
     six = exchanges.create_token("Six", "SIX", decimals=6, supply=10**13)
     eighteen = exchanges.create_token("Eighteen", "EIGHTEEN", supply=10**7 * ETHER)
     pool = exchanges.add_solidly_pool({six: 10**12, eighteen: 10**6 * ETHER}, stable=kind == "stable")
@@ -155,7 +156,7 @@ def test_solidly_pool_swaps_as_quoted(exchanges: Exchanges, kind: str, sold: str
     assert fee / SHARE < lost < fee / SHARE + (0.000_01 if kind == "stable" else 0.001_1)
 
 
-def test_solidly_factory_tells_fees_and_kinds(exchanges: Exchanges):
+def test_solidly_factory_tells_fees_and_kinds(exchanges: ExchangeMarket):
     first = exchanges.create_token("First", "FIRST", supply=10**6)
     second = exchanges.create_token("Second", "SECOND", supply=10**6)
     pool = exchanges.add_solidly_pool({first: 10**5, second: 10**5}, stable=False)
@@ -170,7 +171,7 @@ def test_solidly_factory_tells_fees_and_kinds(exchanges: Exchanges):
     assert exchanges.operator.read(pool, "stable()", returns="bool") is False
 
 
-def test_multicall_answers_each_call(exchanges: Exchanges, token: str):
+def test_multicall_answers_each_call(exchanges: ExchangeMarket, token: str):
     ask = "aggregate3((address,bool,bytes)[])"
     symbol, nothing = keccak(b"symbol()")[:4], b"\x01\x02\x03\x04"
 
@@ -185,7 +186,7 @@ def test_multicall_answers_each_call(exchanges: Exchanges, token: str):
     assert b"PLAIN" in answers[0][1]
 
 
-def test_price_feed_tells_set_time(exchanges: Exchanges):
+def test_price_feed_tells_set_time(exchanges: ExchangeMarket):
     returns = "uint80,int256,uint256,uint256,uint80"
     feed = ETHEREUM.native_feed
     now = exchanges.operator.chain.blocks[-1].header.timestamp
@@ -198,7 +199,7 @@ def test_price_feed_tells_set_time(exchanges: Exchanges):
     assert (fresh >= now, stale) == (True, now - 7200)
 
 
-def test_sanctions_list_can_be_extended(exchanges: Exchanges):
+def test_sanctions_list_can_be_extended(exchanges: ExchangeMarket):
     address, ask = BUYER_ACCOUNTS[5].address, "isSanctioned(address)"
 
     before = exchanges.operator.read(ETHEREUM.sanctions_list, ask, address, returns="bool")
@@ -210,7 +211,7 @@ def test_sanctions_list_can_be_extended(exchanges: Exchanges):
     )
 
 
-def test_ens_name_must_resolve_back(exchanges: Exchanges):
+def test_ens_name_must_resolve_back(exchanges: ExchangeMarket):
     honest, liar = BUYER_ACCOUNTS[7].address, BUYER_ACCOUNTS[8].address
     ask, returns = "reverseWithGateways(bytes,uint256,string[])", "string,address,address"
 
@@ -227,7 +228,7 @@ def test_ens_name_must_resolve_back(exchanges: Exchanges):
     assert error.value.data[:4] == keccak(b"ReverseAddressMismatch(string,bytes)")[:4]
 
 
-def test_v2_forks_have_own_pairs_and_fees(exchanges: Exchanges):
+def test_v2_forks_have_own_pairs_and_fees(exchanges: ExchangeMarket):
     first, second = (exchanges.create_token(name, name, supply=10**24) for name in ("M", "N"))
     amounts = {first: 10**21, second: 10**21}
     received: dict[str, int] = {}
@@ -243,7 +244,7 @@ def test_v2_forks_have_own_pairs_and_fees(exchanges: Exchanges):
 
 @pytest.mark.parametrize(("chain_id", "addresses"), [(1, ETHEREUM), (8453, BASE), (137, POLYGON)])
 def test_known_exchanges_have_code(chain_id: int, addresses: WellKnownAddresses):
-    chain = install_exchanges(EvmChain(chain_id, {}), addresses).operator.chain
+    chain = install_market(EvmChain(chain_id, {}), addresses).operator.chain
     feeds = PRICE_FEEDS[chain_id]
     known = {feeds.native_usd, feeds.sequencer, *(token.address for token in QUOTE_TOKENS[chain_id])}
     for exchange in EXCHANGES[chain_id]:
@@ -254,7 +255,7 @@ def test_known_exchanges_have_code(chain_id: int, addresses: WellKnownAddresses)
     assert [address for address in known if address and not state.get_code(bytes.fromhex(address[2:]))] == []
 
 
-def test_permit2_approval_can_be_locked(exchanges: Exchanges, token: str):
+def test_permit2_approval_can_be_locked(exchanges: ExchangeMarket, token: str):
     spender, returns = BUYER_ACCOUNTS[3].address, "uint160,uint48,uint48"
     ask, pair = "allowance(address,address,address)", (token, spender)
 
@@ -285,7 +286,7 @@ def sign_permit(token: str, spender: str, amount: int, nonce: int) -> tuple[Any,
     return ((tuple(details.values()), spender, 2_000_000_000), bytes(signed.signature))
 
 
-def test_permit2_signature_counts_once(exchanges: Exchanges, token: str):
+def test_permit2_signature_counts_once(exchanges: ExchangeMarket, token: str):
     spender, ask = BUYER_ACCOUNTS[4], "allowance(address,address,address)"
     permit = "permit(address,((address,uint160,uint48,uint48),address,uint256),bytes)"
     exchanges.operator.transfer_native(spender.address, ETHER)
@@ -307,12 +308,12 @@ def test_permit2_signature_counts_once(exchanges: Exchanges, token: str):
     assert exchanges.operator.read(ETHEREUM.permit2, ask, *pair, returns="uint160,uint48,uint48")[0] == 40
 
 
-def test_owners_describe_themselves(exchanges: Exchanges, token: str):
+def test_owners_describe_themselves(exchanges: ExchangeMarket, token: str):
     operator, owners = exchanges.operator, [BUYER_ACCOUNTS[0].address, BUYER_ACCOUNTS[1].address]
 
-    safe = operator.deploy_named("Owners", "Safe", owners, 2)
-    timelock = operator.deploy_named("Owners", "TimelockController", 172_800, [safe], [safe], safe)
-    governor = operator.deploy_named("Owners", "Governor", "DAO", 7_200, 50_400, 10**24, token, timelock)
+    safe = deploy_owner(operator, "Safe", owners, 2)
+    timelock = deploy_owner(operator, "TimelockController", 172_800, [safe], [safe], safe)
+    governor = deploy_owner(operator, "Governor", "DAO", 7_200, 50_400, 10**24, token, timelock)
 
     found = operator.read(safe, "getOwners()", returns="address[]")
     assert [owner.lower() for owner in found] == [owner.lower() for owner in owners]
@@ -324,12 +325,12 @@ def test_owners_describe_themselves(exchanges: Exchanges, token: str):
     assert operator.read(governor, "timelock()", returns="address") == timelock
 
 
-def test_timelock_executes_after_delay(exchanges: Exchanges):
+def test_timelock_executes_after_delay(exchanges: ExchangeMarket):
     now = 1_800_000_000.0
-    later = install_exchanges(EvmChain(CHAIN_ID, {}, clock=lambda: now))
+    later = install_market(EvmChain(CHAIN_ID, {}, clock=lambda: now))
     operator = later.operator
     mine = [operator.address]
-    timelock = operator.deploy_named("Owners", "TimelockController", 3600, mine, mine, operator.address)
+    timelock = deploy_owner(operator, "TimelockController", 3600, mine, mine, operator.address)
     token = later.create_token("Owned", "OWNED", supply=1)
     operator.send(token, "transferOwnership(address)", timelock)
     call = (token, 0, bytes.fromhex("f2fde38b") + bytes(12) + bytes.fromhex(OPERATOR.address[2:]))
@@ -354,7 +355,7 @@ def test_well_known_addresses_have_checksums(addresses: WellKnownAddresses):
 
 
 def test_base_has_sequencer_feed():
-    base = install_exchanges(EvmChain(8453, {}), BASE)
+    base = install_market(EvmChain(8453, {}), BASE)
     answer = "uint80,int256,uint256,uint256,uint80"
 
     assert base.solidly_factory == BASE.solidly_factory

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from exchange_market import install_market
 from fake_upstreams import FakeUpstreams, configure_providers, fake_upstreams, send_paid
 from lookups.chain_world import OFFCHAIN_SOURCES, World, open_world
 from lookups.pool_market import CHAIN, Market, open_market
@@ -18,7 +19,6 @@ from msgspec.structs import replace
 
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.environment import devchain_settings
-from centgate.devchain.exchanges import install_exchanges
 from centgate.devchain.well_known import BASE, ETHEREUM
 from centgate.providers.bytecode import BytecodeAnalyzer
 from centgate.providers.rpc import Rpc
@@ -112,7 +112,7 @@ def buy_answer(world: World, shop: Shop) -> Generator[Callable[..., dict[str, An
 async def market(tmp_path: Path) -> AsyncGenerator[Market]:
     """A development chain."""
     chain = EvmChain(CHAIN, {})
-    async for each in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
+    async for each in open_market(chain, install_market(chain, ETHEREUM), tmp_path):
         yield each
 
 
@@ -120,7 +120,7 @@ async def market(tmp_path: Path) -> AsyncGenerator[Market]:
 async def base_market(tmp_path: Path) -> AsyncGenerator[Market]:
     """A chain with the id and the contracts of Base."""
     chain = EvmChain(8453, {})
-    exchanges, now = install_exchanges(chain, BASE), int(time.time())
+    exchanges, now = install_market(chain, BASE), int(time.time())
     exchanges.set_feed(exchanges.addresses.sequencer_feed, 0, started_at=now - 10**6, updated_at=now)
     async for each in open_market(chain, exchanges, tmp_path):
         yield each

@@ -6,12 +6,13 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
+from exchange_market import TEST_CONTRACTS, ExchangeMarket
 from facilitators import build_settings
 from lookups.changing_node import ChangingNode
 
 from centgate.crypto.token.pools import PoolState
 from centgate.devchain.chain import EvmChain, create_contract_at
-from centgate.devchain.exchanges import OPERATOR, Exchanges
+from centgate.devchain.exchanges import OPERATOR
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.lookups.chain_pools import find_pools
 from centgate.provider import RequestTrace
@@ -22,7 +23,6 @@ from centgate.solidity import load_contract
 
 CHAIN = 84532
 """A development chain, which has Ethereum's contracts."""
-TEST_CONTRACTS = Path(__file__).parents[1] / "contracts" / "devchain"
 LAUNCHPAD_HOOKS = "0x6c24d0bcc264ef6a740754a11ca579b9d225e8cc"
 """Hooks of Clanker's pools on Ethereum."""
 REFUSE = True
@@ -33,7 +33,7 @@ TOKEN, COIN, DOLLAR = 10**9, 10**18, 10**6
 class Market:
     """A chain with exchanges, and a token without a pool yet."""
 
-    exchanges: Exchanges
+    exchanges: ExchangeMarket
     node: ChangingNode
     url: str
     """The node's URL."""
@@ -46,7 +46,7 @@ class Market:
         return await find_pools(self.rpc, self.chain_id, self.token)
 
 
-def create_fee_hooks(exchanges: Exchanges, address: str) -> str:
+def create_fee_hooks(exchanges: ExchangeMarket, address: str) -> str:
     """Create hooks of v4 pools at an address; `set(uint24,bool)` sets the fee, and if sales are refused."""
     hooks = load_contract(TEST_CONTRACTS, "Thief", "FeeHook")
     exchanges.operator.chain.change_state(
@@ -55,12 +55,12 @@ def create_fee_hooks(exchanges: Exchanges, address: str) -> str:
     return address
 
 
-def new_token(exchanges: Exchanges) -> str:
+def new_token(exchanges: ExchangeMarket) -> str:
     """Create a token with 9 decimals."""
     return exchanges.create_token("Token", "TKN", decimals=9, supply=10**12 * TOKEN)
 
 
-async def open_market(chain: EvmChain, exchanges: Exchanges, folder: Path) -> AsyncGenerator[Market]:
+async def open_market(chain: EvmChain, exchanges: ExchangeMarket, folder: Path) -> AsyncGenerator[Market]:
     """Serve a chain and open a provider for it."""
     node = ChangingNode(chain)
     with silence_libraries(), serve_app(node.app, 0) as url:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eth.abc import StateAPI
 from eth_abi.abi import encode
 from eth_utils.address import to_canonical_address
+from exchange_market import TEST_CONTRACTS, install_market
 from lookups.chain_providers import CHAIN_ID, open_providers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -13,8 +14,7 @@ from centgate.crypto.contract.owners import Owner
 from centgate.crypto.wallet.accounts import Account, classify_account_owner
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain, create_contract_at
-from centgate.devchain.deployer import CONTRACTS
-from centgate.devchain.exchanges import OPERATOR, install_exchanges
+from centgate.devchain.exchanges import OPERATOR
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.lookups.accounts import read_account
@@ -26,7 +26,7 @@ SAFE, EXTENDED_SAFE, DELEGATED = "0x" + "5a" * 20, "0x" + "5b" * 20, "0x" + "de"
 
 
 async def test_name_and_sanctions_are_read(chain_settings: Settings) -> None:
-    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges = install_market(EvmChain(CHAIN_ID, {}))
     alice, bob, thief = (account.address.lower() for account in BUYER_ACCOUNTS[:3])
     exchanges.set_ens_name(alice, "alice.eth")
     exchanges.set_ens_name(thief, "alice.eth", owner=alice)
@@ -83,7 +83,7 @@ class RequestCounter:
 
 
 async def test_safe_and_delegation_are_identified_by_code(chain_settings: Settings) -> None:
-    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges = install_market(EvmChain(CHAIN_ID, {}))
     exchanges.operator.chain.change_state(_put_accounts)
     exchanges.set_ens_name(SAFE, "p\u0430y.eth")
     app, requests = create_rpc_app(exchanges.operator.chain), list[str]()
@@ -114,7 +114,9 @@ def _put_accounts(state: StateAPI) -> None:
         state.set_code(address, SAFE_PROXY_CODE)
         for slot, value in enumerate((int(singleton, 16), 2, 3, 0, modules)):
             state.set_storage(address, slot, value)
-    code = load_contract(CONTRACTS, "Owners", "Safe").initcode + encode(["address[]", "uint256"], [[ZERO], 1])
+    code = load_contract(TEST_CONTRACTS, "Owners", "Safe").initcode + encode(
+        ["address[]", "uint256"], [[ZERO], 1]
+    )
     create_contract_at(state, singleton, code, sender=OPERATOR.address)
     state.set_code(delegated, bytes.fromhex("ef0100" + "7e" * 20))
     state.set_nonce(delegated, 9)

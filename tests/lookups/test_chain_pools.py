@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from exchange_market import NATIVE_COIN, install_market
 from lookups.changing_node import is_call_of
 from lookups.pool_market import (
     COIN,
@@ -20,7 +21,6 @@ from lookups.pool_market import (
 from centgate.crypto.abi import encode_uint
 from centgate.crypto.token.pools import DYNAMIC_FEE
 from centgate.devchain.chain import EvmChain
-from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.devchain.well_known import ETHEREUM, POLYGON
 from centgate.errors import NoData, ProviderFailure
 from centgate.lookups.chain_pools import read_pool
@@ -192,7 +192,7 @@ async def test_base_pools_are_found(base_market: Market) -> None:
 @pytest.mark.extended
 async def test_absent_factories_are_named(tmp_path: Path) -> None:
     chain = EvmChain(10, {})
-    async for market in open_market(chain, install_exchanges(chain, ETHEREUM), tmp_path):
+    async for market in open_market(chain, install_market(chain, ETHEREUM), tmp_path):
         with pytest.raises(NoData):
             await market.pools()
 
@@ -204,7 +204,7 @@ async def test_absent_factories_are_named(tmp_path: Path) -> None:
 @pytest.mark.extended
 async def test_algebra_pools_are_found(tmp_path: Path) -> None:
     chain = EvmChain(137, {})
-    async for market in open_market(chain, install_exchanges(chain, POLYGON), tmp_path):
+    async for market in open_market(chain, install_market(chain, POLYGON), tmp_path):
         usdc = market.exchanges.stablecoin("USDC", 10**6 * DOLLAR)
         market.exchanges.add_algebra_pool({market.token: 10**4 * TOKEN, usdc: 10**4 * DOLLAR})
 

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 import pytest
+from exchange_market import deploy_owner
 from lookups.chain_providers import CHAIN_ID, open_providers
 from lookups.chain_world import compile_contract
 
@@ -55,7 +56,7 @@ def contracts() -> Generator[Contracts]:
     inputs = [{"type": each} for each in ("address", "address[]", "address[]")]
     constructor = {"type": "constructor", "inputs": inputs}
     roles = CompiledContract("roles", compiled["bytecode"], compiled["runtime"], (constructor,))
-    timelock = operator.deploy_named("Owners", "TimelockController", DELAY, [BOB], [BOB], ZERO)
+    timelock = deploy_owner(operator, "TimelockController", DELAY, [BOB], [BOB], ZERO)
     admin = operator.deploy(roles, timelock, [timelock], [ALICE, BOB])
     renounced = operator.deploy(roles, ZERO, [], [])
     with serve_app(create_rpc_app(chain), 0) as url:

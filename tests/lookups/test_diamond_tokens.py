@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from eth_abi.abi import encode
 from eth_typing import Address
+from exchange_market import install_market
 from fake_upstreams import FakeUpstreams
 from lookups.chain_providers import CHAIN_ID, open_providers, read_whole_token
 from lookups.changing_node import ChangingNode, is_call_of
@@ -22,7 +23,7 @@ from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.proxy_standards import IMPLEMENTATION_SLOT
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.deployer import Deployer
-from centgate.devchain.exchanges import ETHEREUM, install_exchanges
+from centgate.devchain.exchanges import ETHEREUM
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.lookups import token_on_chain
@@ -95,7 +96,7 @@ def deploy_diamond(deployer: Deployer) -> tuple[str, dict[str, str]]:
 @pytest.fixture
 def diamond(chain_settings: Settings) -> Diamond:
     """A diamond with all functions of its facets."""
-    deployer = install_exchanges(EvmChain(CHAIN_ID, {})).operator
+    deployer = install_market(EvmChain(CHAIN_ID, {})).operator
     address, facets = deploy_diamond(deployer)
     return Diamond(deployer, ChangingNode(deployer.chain), address, facets, chain_settings)
 

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from buyer import ApiFactory
+from exchange_market import NATIVE_COIN, install_market
 from fake_upstreams import FakeUpstreams, configure_providers, send_paid
 from lookups.changing_node import is_call_of
 from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
@@ -17,7 +18,6 @@ from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.devnet import DevChain, open_devchain
 from centgate.devchain.environment import devchain_settings
-from centgate.devchain.exchanges import NATIVE_COIN, install_exchanges
 from centgate.settings import ProviderSettings, Settings
 
 PATH = "/services/pool-snapshot"
@@ -33,7 +33,7 @@ class Pools:
     weth: str = ""
 
     def create(self, chain: EvmChain) -> None:
-        exchanges = install_exchanges(chain)
+        exchanges = install_market(chain)
         self.token = exchanges.create_token("Token", "TKN", supply=10**26).lower()
         self.weth, usdc = exchanges.wrap(10 * 10**18).lower(), exchanges.stablecoin("USDC", 2_000 * 10**6)
         self.v2 = exchanges.add_v2_pool({self.token: 10**24, self.weth: 10 * 10**18}).lower()

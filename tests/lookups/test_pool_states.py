@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from exchange_market import NATIVE_COIN
 from lookups.changing_node import is_call_of
 from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 
-from centgate.devchain.exchanges import NATIVE_COIN
 from centgate.errors import ProviderFailure
 from centgate.lookups import pool_states
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from exchange_market import NATIVE_COIN
 from lookups.pool_market import COIN, DOLLAR, TOKEN, Market
 
-from centgate.devchain.exchanges import NATIVE_COIN
 from centgate.lookups.chain_pools import find_pools
 from centgate.lookups.price_impact import quote_impacts
 

@@ -8,6 +8,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from exchange_market import install_market
 from fake_upstreams import FakeUpstreams, Fault, RecordedRequest
 from lookups.proxycode import (
     BEACON_SLOT,
@@ -24,7 +25,6 @@ from services.test_token_risk import HONEST
 from tampering_proxy import rpc_error, start_proxy
 
 from centgate.devchain.chain import EvmChain, GenesisAccount
-from centgate.devchain.exchanges import install_exchanges
 from centgate.devchain.http_server import serve_app, silence_libraries
 from centgate.devchain.rpc import create_rpc_app
 from centgate.devchain.well_known import BASE
@@ -64,7 +64,7 @@ def node() -> Generator[str]:
         NAMER: GenesisAccount(code=reading_decoy(IMPLEMENTATION_SLOT, OTHER, ask="31"), storage=slot),
     }
     chain = EvmChain(CHAIN_ID, accounts)
-    install_exchanges(chain, BASE)
+    install_market(chain, BASE)
     with silence_libraries(), serve_app(create_rpc_app(chain), 0) as url:
         yield url
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
 import pytest
+from exchange_market import deploy_owner, install_market
 from lookups.chain_providers import CHAIN_ID, open_providers, read_whole_token
 from lookups.chain_world import World
 from lookups.changing_node import ChangingNode, is_call_of
@@ -14,7 +16,6 @@ from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_fun
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
 from centgate.devchain.chain import EvmChain, GenesisAccount
-from centgate.devchain.exchanges import install_exchanges
 from centgate.devchain.http_server import serve_app
 from centgate.devchain.rpc import create_rpc_app
 from centgate.errors import ProviderFailure
@@ -26,12 +27,12 @@ NOBODY = "0x" + "77" * 20
 
 
 async def test_token_and_owners_are_read(chain_settings: Settings):
-    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges = install_market(EvmChain(CHAIN_ID, {}))
     token = exchanges.stablecoin("USDC", 5).lower()
-    deploy = exchanges.operator.deploy_named
-    timelock = deploy("Owners", "TimelockController", 86_400, [], [], "0x" + "0" * 40).lower()
-    governor = deploy("Owners", "Governor", "DAO", 1, 50, 0, token, timelock).lower()
-    claimed = deploy("Owners", "Safe", [NOBODY, token], 2).lower()
+    deploy = partial(deploy_owner, exchanges.operator)
+    timelock = deploy("TimelockController", 86_400, [], [], "0x" + "0" * 40).lower()
+    governor = deploy("Governor", "DAO", 1, 50, 0, token, timelock).lower()
+    claimed = deploy("Safe", [NOBODY, token], 2).lower()
     with serve_app(create_rpc_app(exchanges.operator.chain), 0) as url:
         async with open_providers(chain_settings, url) as (rpc, bytecode):
             read = await read_whole_token(rpc, bytecode, token)
@@ -53,7 +54,7 @@ async def test_token_and_owners_are_read(chain_settings: Settings):
 
 
 async def test_owner_function_without_address_leaves_owner_open(chain_settings: Settings):
-    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges = install_market(EvmChain(CHAIN_ID, {}))
     token = exchanges.stablecoin("USDC", 5).lower()
     node = ChangingNode(exchanges.operator.chain)
     node.lose_answers(lambda call, _answer: is_call_of(call, "owner()"))

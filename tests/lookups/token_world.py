@@ -10,6 +10,7 @@ from math import isqrt
 from pathlib import Path
 
 from eth_abi.abi import encode
+from exchange_market import NATIVE_COIN, ExchangeMarket, install_market
 from lookups.token_cases import TokenCase
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from centgate.crypto.token.security import Simulation
 from centgate.devchain.accounts import BUYER_ACCOUNTS
 from centgate.devchain.chain import EvmChain
 from centgate.devchain.deployer import Deployer, encode_call
-from centgate.devchain.exchanges import ETHEREUM, NATIVE_COIN, Exchanges, install_exchanges
+from centgate.devchain.exchanges import ETHEREUM
 from centgate.devchain.token import CHAIN_ID
 from centgate.signing.evm import keccak
 from centgate.solidity import load_contract
@@ -44,7 +45,7 @@ def kind_number(kind: str) -> int:
 class TokenWorld:
     """Chain with the exchanges, and accounts that buy."""
 
-    exchanges: Exchanges
+    exchanges: ExchangeMarket
     buyers: Sequence[Deployer]
     router: str
     pools: dict[str, tuple[str, PoolKey]] = field(default_factory=dict[str, tuple[str, PoolKey]])
@@ -167,7 +168,7 @@ class TokenWorld:
 
 def create_world() -> TokenWorld:
     """Create a chain with exchanges and funded buyers, and no tokens yet."""
-    exchanges = install_exchanges(EvmChain(CHAIN_ID, {}))
+    exchanges = install_market(EvmChain(CHAIN_ID, {}))
     router = exchanges.operator.deploy(load_contract(TOKENS, "TestRouter"))
     # the wrapped coins of others, which a simulated trade spends
     exchanges.wrap(1_000 * ETHER)

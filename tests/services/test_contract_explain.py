@@ -13,6 +13,7 @@ import httpx
 import pytest
 from buyer import ApiFactory, Buyer, pay, payment_note, sign_payment
 from eth_abi.abi import encode
+from exchange_market import TEST_CONTRACTS
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, RecordedRequest, configure_providers, send_paid
 from jsonschema import Draft202012Validator
 from lookups import proxycode
@@ -31,7 +32,6 @@ from centgate.crypto.contract.proxy_standards import (
 )
 from centgate.crypto.contract.upgrade_events import DIAMOND_CUT_TOPIC, UPGRADED_TOPIC
 from centgate.crypto.token.exchange_tables import PRICE_FEEDS
-from centgate.devchain.deployer import CONTRACTS
 from centgate.services.contract_explain import contract_explain
 from centgate.settings import ProviderSettings, Settings
 from centgate.solidity import load_contract
@@ -555,7 +555,7 @@ def build_abi(*functions: tuple[str, list[str]]) -> list[Body]:
 
 def test_functions_have_names_of_their_own_abi(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
-    world.node.codes[LOGIC] = "0x" + load_contract(CONTRACTS, "Owners", "Safe").runtime_code.hex()
+    world.node.codes[LOGIC] = "0x" + load_contract(TEST_CONTRACTS, "Owners", "Safe").runtime_code.hex()
     world.sourcify = {
         CONTRACT: sourcify_match(abi=build_abi(("nonce", []), ("getOwners", []))),
         LOGIC: sourcify_match(abi=build_abi(("isOwner", ["address"]), ("madeUp", []))),
@@ -572,7 +572,7 @@ def test_functions_of_proxy_itself_are_listed(world: World, buy: Any):
     world.node.set_proxy(IMPLEMENTATION_SLOT)
     own = proxycode.proxy_with_function(proxycode.IMPLEMENTATION_SLOT, "40c10f19")
     world.node.codes[CONTRACT] = "0x" + own.hex()
-    world.node.codes[LOGIC] = "0x" + load_contract(CONTRACTS, "Owners", "Safe").runtime_code.hex()
+    world.node.codes[LOGIC] = "0x" + load_contract(TEST_CONTRACTS, "Owners", "Safe").runtime_code.hex()
 
     data = valid_data(buy(bytecode=ProviderSettings()))
 
