@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 import centgate
+from centgate.crypto.abi import function_selector
 from centgate.crypto.contract.bytecode import list_opcodes
 from centgate.crypto.contract.code_analysis import CodeAnalysis, CodeFunction, StorageVariable, analyze_code
 from centgate.crypto.token.powers import ContractPower, has_other_controllers, infer_flags, infer_powers
@@ -82,6 +83,80 @@ def test_function_that_cannot_be_honest_leaves_flags_unknown(function: CodeFunct
 
     assert infer_flags(analysis, is_proxy=False, powers=()).mintable is False
     assert flags.mintable is None
+
+
+def test_plain_token_has_no_powers():
+    assert infer_flags(plain_token(), is_proxy=False, powers=()).mintable is False
+
+
+@pytest.mark.parametrize(
+    ("signature", "writes_balances", "reads_allowances"),
+    [
+        ("transferOwnership(address)", True, False),
+        ("renounceOwnership()", True, False),
+        ("increaseAllowance(address,uint256)", True, True),
+        ("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)", True, True),
+        ("burnFrom(address,uint256)", True, False),
+    ],
+)
+def test_harmless_name_over_other_changes_leaves_flags_unknown(
+    signature: str, *, writes_balances: bool, reads_allowances: bool
+):
+    """A name says nothing where the function writes, or does not read, other storage than its kind does."""
+    function = CodeFunction(function_selector(signature), "", "nonpayable")
+    token = plain_token(function, writes_balances=writes_balances, reads_allowances=reads_allowances)
+
+    flags = infer_flags(token, is_proxy=False, powers=())
+
+    assert (flags.mintable, flags.pausable, flags.blacklists, flags.tax_modifiable) == (None,) * 4
+
+
+@pytest.mark.parametrize(
+    ("signature", "writes_balances", "reads_allowances"),
+    [
+        ("transferOwnership(address)", False, False),
+        ("decreaseAllowance(address,uint256)", False, True),
+        ("burnFrom(address,uint256)", True, True),
+    ],
+)
+def test_function_that_does_what_its_name_says_is_harmless(
+    signature: str, *, writes_balances: bool, reads_allowances: bool
+):
+    function = CodeFunction(function_selector(signature), "", "nonpayable")
+    token = plain_token(function, writes_balances=writes_balances, reads_allowances=reads_allowances)
+
+    assert infer_flags(token, is_proxy=False, powers=()).mintable is False
+
+
+def plain_token(
+    *functions: CodeFunction, writes_balances: bool = False, reads_allowances: bool = False
+) -> CodeAnalysis:
+    """Return the analysis of a token without powers, with more functions and what they do."""
+    transfer, spend = map(
+        function_selector, ("transfer(address,uint256)", "transferFrom(address,address,uint256)")
+    )
+    balance, supply = map(function_selector, ("balanceOf(address)", "totalSupply()"))
+    moving, added = frozenset({transfer, spend}), frozenset(each.selector for each in functions)
+    nothing = frozenset[bytes]()
+    balances = StorageVariable(
+        "0" * 64,
+        0,
+        "mapping(address => uint256)",
+        moving | {balance},
+        moving | (added if writes_balances else nothing),
+    )
+    allowances = StorageVariable(
+        "0" * 63 + "1",
+        0,
+        "mapping(address => mapping(address => uint256))",
+        frozenset({spend}) | (added if reads_allowances else nothing),
+        frozenset({spend}),
+    )
+    own = [
+        *(CodeFunction(each, "", "nonpayable") for each in (transfer, spend)),
+        *(CodeFunction(each, "", "view") for each in (balance, supply)),
+    ]
+    return CodeAnalysis((*own, *functions), (balances, allowances))
 
 
 @pytest.mark.parametrize(

@@ -81,19 +81,29 @@ DECISIVE_SELECTORS = frozenset(
     {*_POWER_BY_SELECTOR, *_OWNER_GETTERS, *_ROLE_GETTERS, *_TRANSFERS, _BALANCE, _SUPPLY}
 )
 """Functions that give powers, or show what the storage is that these write and who may call them."""
-_HARMLESS = _TRANSFERS | frozenset(
+_DEPOSIT, _WITHDRAW = function_selector("deposit()"), function_selector("withdraw(uint256)")
+_SPENDING = frozenset(
+    map(function_selector, ("transferFrom(address,address,uint256)", "burnFrom(address,uint256)"))
+)
+"""Functions that use the balance of an account which has allowed it to the caller."""
+_MOVING = _TRANSFERS | _SPENDING | {function_selector("burn(uint256)"), _DEPOSIT, _WITHDRAW}
+"""Harmless functions that change balances."""
+_APPROVING = frozenset(
     map(
         function_selector,
         (
             *("approve(address,uint256)", "increaseAllowance(address,uint256)"),
-            *("decreaseAllowance(address,uint256)", "withdraw(uint256)", "burn(uint256)"),
-            *("burnFrom(address,uint256)", "transferOwnership(address)", "renounceOwnership()"),
+            "decreaseAllowance(address,uint256)",
             "permit(address,address,uint256,uint256,uint8,bytes32,bytes32)",
         ),
     )
 )
-"""Functions that change the caller's own state, or only the owner."""
-_DEPOSIT = function_selector("deposit()")
+_HARMLESS = (
+    (_MOVING - {_DEPOSIT})
+    | _APPROVING
+    | frozenset(map(function_selector, ("transferOwnership(address)", "renounceOwnership()")))
+)
+"""Functions that change the caller's own state, or only the owner, if they write what their name says."""
 _GETTERS = (
     frozenset({_BALANCE, _SUPPLY})
     | _OWNER_GETTERS
@@ -119,6 +129,7 @@ _ENVIRONMENT = frozenset(
 )
 """What code reads to behave in another way by the block, the sender of a transaction or other accounts."""
 _TIMESTAMP = 0x42
+_ALLOWANCES = "mapping(address => mapping(address => uint256))"
 _PERMIT = function_selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _SELFDESTRUCT = 0xFF
 
@@ -206,8 +217,23 @@ def _has_plain_transfers(analysis: CodeAnalysis, opcodes: frozenset[int]) -> boo
         return False
     if analysis.names_account or not all(map(_is_harmless, analysis.functions)):
         return False
+    if not all(map(_is_written_by_name, analysis.storage)) or not _are_allowances_read(analysis):
+        return False
     read = [each for each in analysis.storage if _TRANSFERS & each.readers]
     return any(_BALANCE in each.readers for each in read) and all(map(_is_own_entry, read))
+
+
+def _is_written_by_name(variable: StorageVariable) -> bool:
+    """True if balances, the supply and allowances change only in functions whose names say so."""
+    if {_BALANCE, _SUPPLY} & variable.readers:
+        return variable.writers <= _MOVING
+    return not _TRANSFERS & variable.readers or variable.writers <= _MOVING | _APPROVING
+
+
+def _are_allowances_read(analysis: CodeAnalysis) -> bool:
+    """True if each function that uses the balances of others depends on what they have allowed."""
+    readers = (each.readers for each in analysis.storage if each.type == _ALLOWANCES)
+    return _SPENDING & analysis.selectors <= frozenset[bytes]().union(*readers)
 
 
 def _is_harmless(function: CodeFunction) -> bool:
@@ -227,13 +253,10 @@ def _calls_others(analysis: CodeAnalysis, opcodes: frozenset[int]) -> bool:
         return True
     if _TIMESTAMP in opcodes and _PERMIT not in analysis.selectors:
         return True
-    withdraws = function_selector("withdraw(uint256)") in analysis.selectors
+    withdraws = _WITHDRAW in analysis.selectors
     return bool((_CALLING - {0xF1} if withdraws else _CALLING) & opcodes)
 
 
 def _is_own_entry(variable: StorageVariable) -> bool:
     """True for balances and allowances: entries of accounts with an amount."""
-    return variable.type in (
-        "mapping(address => uint256)",
-        "mapping(address => mapping(address => uint256))",
-    )
+    return variable.type in ("mapping(address => uint256)", _ALLOWANCES)
