@@ -116,6 +116,16 @@ def test_wallets_that_cannot_send_raise_doubt():
     assert summarise_trades(TradeProbes(POOL, PURCHASE, None, one_sends)).honeypot is False
 
 
+def test_refused_transfer_does_not_prove_that_holders_need_code():
+    """A token may take tokens for its pool by routers alone, which sell for wallets without code."""
+    tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
+
+    explanation = summarise_trades(TradeProbes(POOL, PURCHASE, None, tried)).explanation or ""
+
+    assert "only with code" not in explanation
+    assert "whether a router could sell for them without it was not tried" in explanation
+
+
 def test_wallet_of_which_nothing_is_known_clears_no_others():
     tried = [replace(build_holder(number, SALE), can_send=False) for number in range(3)]
     one_lost = [replace(tried[0], can_send=None), *tried[1:]]

@@ -30,8 +30,8 @@ CODE_REFUSED = (
     " found that can send tokens to the pool"
 )
 HOLDERS_DO_NOT_SEND = (
-    "holders can sell only with code at their address, as simulations have: their wallets cannot send tokens"
-    " to the pool"
+    "holders sold with code at their address, as simulations have; their wallets cannot send tokens to the"
+    " pool, and whether a router could sell for them without it was not tried"
 )
 CODE_UNTRIED = (
     "holders cannot sell with code at their address, as simulations have, and accounts without code could not"
