@@ -134,6 +134,16 @@ def test_unread_bytecode_leaves_all_its_checks_open():
     assert "whether its owner can stop transfers" in warnings
 
 
+def test_holders_that_code_keeps_from_selling_are_not_called_missing():
+    """Holders may have been tried whose failed sales prove nothing, as the token refuses code."""
+    facts = replace(FACTS, own_simulation=replace(OWN, holder_sales=None))
+
+    warnings = evaluate_token(facts).warnings
+
+    assert not any("no holder was found" in each for each in warnings)
+    assert any(each.startswith("no sale at a holder could be judged") for each in warnings)
+
+
 @pytest.mark.parametrize(
     ("blocked", "tax", "is_open"),
     [(None, None, True), (None, 0.0, False), (False, 0.0, False), (True, None, False)],

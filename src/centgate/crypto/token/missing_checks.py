@@ -155,7 +155,8 @@ def _warn_open_trade(trade: SimulatedTrade) -> Iterator[str]:
             "whether it can be bought, the buy tax"
         )
     if trade.result.holder_sales is None:
-        yield f"no holder was found to sell at; not checked on the chain: {HOLDER_CHECKS}"
+        # holders that the token refuses for the simulator's code count as little as none
+        yield f"no sale at a holder could be judged; not checked on the chain: {HOLDER_CHECKS}"
     # a transfer that was refused with words of a pause, or by an account that cannot sell, says nothing
     if trade.result.transfer_blocked is None and trade.result.transfer_tax is None:
         yield (
