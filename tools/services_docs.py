@@ -166,6 +166,9 @@ TOKEN_LIMITS = (
     "Branches that a selector does not show, such as a special amount or a computed account in a transfer, "
     "stay unseen in bytecode; so does a second account that may use a power beside the owner, if the code "
     "reads both.",
+    "A function with a harmless name is believed if it writes only what such functions write. It may still "
+    "write another amount: a withdrawal, a burn or a deposit that adds to a balance, and a fallback "
+    "function, are not told from honest ones.",
     "A contract that is neither a known locker nor reported as one counts as free to take out what it holds, "
     "so that staking contracts of honest tokens raise `liquidity_in_one_contract`.",
     "Wallets that hold shares of the liquidity count as one hand, as one person can have many; "
