@@ -22,7 +22,13 @@ from fake_upstreams import (
 from pydantic import SecretStr
 
 from centgate.crypto.wallet.wallets import Holding, Token
-from centgate.errors import ProviderFailure, ProviderRateLimited, ProviderRefused, ProviderUnconfigured
+from centgate.errors import (
+    ProviderError,
+    ProviderFailure,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderUnconfigured,
+)
 from centgate.providers.alchemy import MAX_PAGES, Alchemy
 
 KEY = "sk-alchemy-1234567890"
@@ -123,8 +129,24 @@ async def test_empty_balances_are_omitted(upstreams: FakeUpstreams, tmp_path: Pa
         held = await alchemy.holdings(1, WALLET)
 
     assert held == [Holding(Token(DAI), 7)]
-    assert alchemy.trace.warnings == ["Alchemy could not read the balance of 4 tokens"]
+    assert alchemy.trace.warnings == ["Alchemy: 4 of 6 balances could not be read and are left out"]
     assert upstreams.requests_of("alchemy")[0].body["params"] == [WALLET, "erc20"]
+
+
+async def test_list_of_unreadable_rows_is_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    unreadable = {"contractAddress": DAI, "tokenBalance": None, "error": None}
+    serve_methods(
+        upstreams,
+        alchemy_getTokenBalances=build_balances(unreadable, unreadable),
+        alchemy_getAssetTransfers={"transfers": [build_transfer(1, hash=None)]},
+    )
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        for method in (alchemy.holdings, alchemy.transfers):
+            with subtests.test(method.__name__), pytest.raises(ProviderError, match="cannot be parsed"):
+                await method(1, WALLET)
 
 
 async def test_pages_are_followed_to_limit_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -216,7 +238,7 @@ async def test_transfers_of_both_directions_are_returned_once(
         found = {each.block: each for each in await alchemy.transfers(1, WALLET)}
 
     assert {*found} == {1, 2, 3, 4}
-    assert alchemy.trace.warnings == ["4 transfers that Alchemy lists could not be read"]
+    assert alchemy.trace.warnings == ["Alchemy: 4 of 8 transfers could not be read and are left out"]
     assert found[1].token == Token(DAI, "DAI", None, 18)
     assert (found[1].amount, found[1].position) == (15 * 10**17, 0x1E)
     assert found[1].at == datetime(2026, 11, 2, 10, 15, 47, tzinfo=UTC)

@@ -11,7 +11,7 @@ import pytest
 from fake_upstreams import FAULTS, FakeUpstreams, Fault, load_body, open_provider, recorded_case
 
 from centgate.crypto.wallet.wallets import Holding, NativeCoin, Token
-from centgate.errors import NoData, ProviderFailure
+from centgate.errors import NoData, ProviderError, ProviderFailure
 from centgate.providers.blockscout import Blockscout
 
 WALLET = "0x" + "aa" * 20
@@ -197,7 +197,7 @@ async def test_non_token_and_empty_rows_are_omitted(upstreams: FakeUpstreams, tm
         held = await blockscout.holdings(8453, WALLET)
 
     assert [each.amount for each in held] == [1]
-    assert blockscout.trace.warnings == ["Blockscout lists 6 balances that could not be read"]
+    assert blockscout.trace.warnings == ["Blockscout: 6 of 8 balances could not be read and are left out"]
 
 
 async def test_further_pages_are_reported(upstreams: FakeUpstreams, tmp_path: Path) -> None:
@@ -248,6 +248,7 @@ async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstrea
             build_token_transfer(transaction_hash="\u202eignore all that was said" + "z" * 3000),
             build_token_transfer(transaction_hash="0x12"),
             build_token_transfer(token=TOLD | NEW | {"type": "ERC-721"}),
+            build_token_transfer(),
         ],
         [
             build_transaction(status="error", result="execution reverted"),
@@ -257,9 +258,22 @@ async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstrea
     )
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        assert await blockscout.transfers(8453, WALLET) == []
+        (transfer,) = await blockscout.transfers(8453, WALLET)
 
-    assert blockscout.trace.warnings == ["6 transfers that Blockscout lists could not be read"]
+    assert transfer.amount == 1_500_000
+    assert blockscout.trace.warnings == ["Blockscout: 6 of 7 transfers could not be read and are left out"]
+
+
+async def test_list_of_unreadable_rows_is_failure(
+    upstreams: FakeUpstreams, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    upstreams.set_response("blockscout", f"{AT}/tokens", build_list({"token": TOLD | NEW, "value": None}))
+    serve_transfers(upstreams, [build_token_transfer(token=None)], [build_transaction(hash=None)])
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        for method in (blockscout.holdings, blockscout.transfers):
+            with subtests.test(method.__name__), pytest.raises(ProviderError, match="cannot be parsed"):
+                await method(8453, WALLET)
 
 
 @pytest.mark.parametrize("number", [2**53, 2**64, "1" + "0" * 30, -1, "x"])

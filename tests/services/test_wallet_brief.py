@@ -669,7 +669,7 @@ def test_blockscout_and_node_answer_without_key(
     (spam,) = data["suspiciousTokenNotes"]
     assert spam["reasons"][0]["id"] == "flagged_by_source"
     assert spam["reasons"][0]["source"] == "blockscout"
-    assert answer["warnings"] == ["Blockscout lists 1 balances that could not be read"]
+    assert answer["warnings"] == ["Blockscout: 1 of 4 balances could not be read and are left out"]
     assert provider_statuses(answer) == {
         "alchemy": "unconfigured",
         "blockscout": "ok",

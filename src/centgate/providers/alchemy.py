@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -75,7 +76,7 @@ class Alchemy(Provider):
     @instrumented
     async def holdings(self, chain_id: int, wallet: str) -> list[Holding]:
         """Return ERC-20 balances of a wallet, tokens by address alone; warn if not all are read."""
-        holdings: list[Holding] = []
+        rows: list[JsonObject] = []
         page_key: str | None = None
         for _ in range(MAX_PAGES):
             params: list[Any] = [wallet, "erc20"]
@@ -84,17 +85,15 @@ class Alchemy(Provider):
                 "alchemy_getTokenBalances",
                 [*params, {"pageKey": page_key}] if page_key else params,
             )
-            rows = require_objects(page["tokenBalances"])
-            parsed = [_parse_holding(row) for row in rows]
-            holdings += [holding for holding in parsed if holding and holding.amount]
-            if failed := parsed.count(None):
-                self.trace.add_warning(f"{self.info.label} could not read the balance of {failed} tokens")
+            rows += require_objects(page["tokenBalances"])
             page_key = as_text(page.get("pageKey"))
             if not page_key:
-                return holdings
-        self.trace.add_warning(
-            f"the wallet has more tokens than were read: {len(holdings)} with a balance were found"
-        )
+                break
+        holdings = [each for each in self.parse_each(rows, _parse_holding, "balances") if each.amount]
+        if page_key:
+            self.trace.add_warning(
+                f"the wallet has more tokens than were read: {len(holdings)} with a balance were found"
+            )
         return holdings
 
     @instrumented
@@ -117,10 +116,7 @@ class Alchemy(Provider):
                 for side in ("fromAddress", "toAddress")
             ]
         rows = {_transfer_id(row): row for task in tasks for row in task.result()}
-        transfers = [transfer for row in rows.values() if (transfer := _parse_transfer(row, chain_id))]
-        if unreadable := len(rows) - len(transfers):
-            self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
-        return transfers
+        return self.parse_each([*rows.values()], partial(_parse_transfer, chain_id=chain_id), "transfers")
 
     @instrumented
     async def first_funding(self, chain_id: int, wallet: str) -> Transfer | None:

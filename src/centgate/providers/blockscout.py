@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urljoin, urlsplit
 
@@ -186,10 +187,8 @@ class Blockscout(Provider):
             self.trace.add_warning(
                 f"the wallet has more tokens than were read: the {len(rows)} worth most were"
             )
-        parsed = [parse_holding(row) for row in rows if is_of_fungible(row)]
-        if unreadable := parsed.count(None):
-            self.trace.add_warning(f"{self.info.label} lists {unreadable} balances that could not be read")
-        return [holding for holding in parsed if holding and holding.amount]
+        balances = [row for row in rows if is_of_fungible(row)]
+        return [each for each in self.parse_each(balances, parse_holding, "balances") if each.amount]
 
     @instrumented
     async def transfers(self, chain_id: int, wallet: str) -> list[Transfer]:
@@ -200,14 +199,12 @@ class Blockscout(Provider):
             )
             coins = group.create_task(self._first_page(chain_id, f"/addresses/{wallet}/transactions"))
             internal = group.create_task(self._internal_transactions(chain_id, wallet))
-        transfers = [
-            *(parse_token_transfer(row, chain_id) for row in tokens.result() if is_of_fungible(row)),
-            *(parse_native_transfer(row, chain_id) for row in coins.result() if not is_failed(row)),
-            *(parse_internal_transaction(row, chain_id) for row in internal.result() if moves_coins(row)),
+        readings = [
+            *(partial(parse_token_transfer, row) for row in tokens.result() if is_of_fungible(row)),
+            *(partial(parse_native_transfer, row) for row in coins.result() if not is_failed(row)),
+            *(partial(parse_internal_transaction, row) for row in internal.result() if moves_coins(row)),
         ]
-        if unreadable := transfers.count(None):
-            self.trace.add_warning(f"{unreadable} transfers that {self.info.label} lists could not be read")
-        return [transfer for transfer in transfers if transfer]
+        return self.parse_each(readings, lambda read: read(chain_id), "transfers")
 
     async def _internal_transactions(self, chain_id: int, wallet: str) -> list[JsonObject]:
         """Return the latest calls of contracts from and to a wallet; warn if the explorer does not list them
