@@ -95,7 +95,10 @@ async def test_missing_pair_is_no_data(upstreams: FakeUpstreams, tmp_path: Path)
         (404, "404 page not found"),
         (404, {"error": "no such route"}),
         (200, {}),
-        (200, {"token": 7, "simulationSuccess": None, "summary": []}),
+        (200, build_sale(simulationSuccess=None)),
+        (200, build_sale(simulationSuccess="")),
+        (200, build_sale(simulationSuccess=2)),
+        (200, build_sale(simulationSuccess=[])),
     ],
     ids=str,
 )
@@ -104,9 +107,6 @@ async def test_other_errors_and_formats_are_failures(
 ):
     upstreams.set_response("honeypotis", PATH, body, status=status)
 
-    if status == 200 and body:
-        assert await simulate(upstreams, tmp_path) == Simulation(raw={"token": "7"}, summarised=False)
-        return
     with pytest.raises(ProviderError):
         await simulate(upstreams, tmp_path)
 
@@ -182,7 +182,7 @@ async def test_verdict_may_be_number(upstreams: FakeUpstreams, tmp_path: Path, v
 @pytest.mark.extended
 @pytest.mark.parametrize(
     ("value", "succeeded"),
-    [(1, True), ("1", True), ("true", True), (0, False), ("false", False), (2, False), ([], False)],
+    [(1, True), ("1", True), ("true", True), (0, False), ("false", False)],
     ids=repr,
 )
 async def test_success_may_be_number(

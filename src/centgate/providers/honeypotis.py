@@ -80,7 +80,8 @@ class HoneypotIs(Provider):
                 raise self.invalid_response("returned data of another token")
             # for the address of a pair it returns data of the token in it
             raise self.no_data(f"no token at {token.lower()}, which is a pair")
-        if "simulationSuccess" not in body:
+        if _parse_bool(raw.get("simulationSuccess")) is None:
+            # taken for a failure, it would be one that the source does not tell of
             raise self.invalid_response("returned no simulation")
         return _parse_simulation(chain_id, body, raw)
 
