@@ -10,6 +10,7 @@ import threading
 from importlib import import_module
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import get_temp_dir
 from typing import TYPE_CHECKING, Any
 
 from uvicorn import _subprocess  # its `spawn` is the only place where the way of starting can be chosen
@@ -37,6 +38,9 @@ class WorkerSupervisor(Multiprocess):
 
     def start_processes(self, modules: tuple[str, ...]) -> None:
         """Start the processes, once, before this one has threads; `modules` are imported before."""
+        # the workers use it too, and this process removes it; a signal ends them before they could remove
+        # folders of their own
+        get_temp_dir()
         is_forking = sys.platform == "linux" and threading.active_count() == 1
         for name in modules if is_forking else ():
             import_module(name)

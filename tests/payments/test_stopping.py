@@ -18,7 +18,9 @@ import httpx
 import pytest
 from buyer import PHISHING, SHARED, Buyer, encode_header, fetch_terms, pay
 from facilitators import StubFacilitator, build_settings
+from fake_upstreams import send_paid
 from served_api import ApiProcess, run_api_process
+from small_site import serve_small_site
 
 from centgate.settings import Settings
 
@@ -136,6 +138,27 @@ def test_stopped_server_with_running_payment_is_unready(
             _wait_until(lambda: client.get("/readyz").status_code == 503)
             release.set()
         assert paid.result().status_code == 200
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_stopped_server_leaves_no_temporary_files(
+    tmp_path: Path, facilitator: StubFacilitator, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    folder = tmp_path / "t"  # short, since it becomes part of a socket's address
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    settings = build_settings(tmp_path, facilitator.url)
+
+    with (
+        serve_small_site() as site,
+        run_api_process(settings, WORKERS=workers, FETCH_ALLOWED=site.address) as process,
+        open_client(process) as client,
+    ):
+        site.respond("/", "<p>A page that a sandbox parses.</p>")
+        assert send_paid(client, "/services/crawler/scrape", {"url": site.url}).status_code == 200
+        assert [*folder.iterdir()]
+
+    assert not [*folder.iterdir()]
 
 
 def test_second_signal_loses_no_payment(tmp_path: Path, facilitator: StubFacilitator, buyer: Buyer) -> None:
