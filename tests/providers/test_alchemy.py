@@ -149,6 +149,15 @@ async def test_list_of_unreadable_rows_is_failure(
                 await method(1, WALLET)
 
 
+async def test_transfers_between_others_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    transfer = build_transfer(1, to="0x" + "cc" * 20)
+    serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": [transfer]})
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        with pytest.raises(ProviderError, match="transfers that cannot be parsed"):
+            await alchemy.transfers(1, WALLET)
+
+
 async def test_pages_are_followed_to_limit_with_warning(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     row = {"contractAddress": DAI, "tokenBalance": encode_word(7)}
     serve_methods(upstreams, alchemy_getTokenBalances=answer_always(build_balances(row, following="next")))
@@ -452,9 +461,10 @@ async def test_saved_transfers_are_parsed(
 ) -> None:
     body = load_body("alchemy", case)
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
+    wallet = body["result"]["transfers"][0]["to"]
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        found = await alchemy.transfers(1, WALLET)
+        found = await alchemy.transfers(1, wallet)
 
     assert [(each.block, each.amount) for each in found] == transfers
     assert [each.token for each in found] == [None, None]

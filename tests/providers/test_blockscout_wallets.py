@@ -264,6 +264,15 @@ async def test_failed_or_unreadable_transfers_are_omitted(upstreams: FakeUpstrea
     assert blockscout.trace.warnings == ["Blockscout: 6 of 7 transfers could not be read and are left out"]
 
 
+async def test_transfers_between_others_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    other = {"hash": "0x" + "cc" * 20}
+    serve_transfers(upstreams, [build_token_transfer(to=other)], [build_transaction(**{"from": other})])
+
+    async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
+        with pytest.raises(ProviderError, match="transfers that cannot be parsed"):
+            await blockscout.transfers(8453, WALLET)
+
+
 async def test_list_of_unreadable_rows_is_failure(
     upstreams: FakeUpstreams, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
@@ -370,11 +379,12 @@ async def test_faults_are_failures(upstreams: FakeUpstreams, tmp_path: Path, fau
 
 async def test_saved_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     body = load_body("blockscout_v2", "token_transfers_old_names")
-    upstreams.set_response("blockscout", f"{AT}/token-transfers", body)
-    upstreams.set_response("blockscout", f"{AT}/transactions", build_list())
+    wallet = body["items"][0]["to"]["hash"]
+    upstreams.set_response("blockscout", f"/api/v2/addresses/{wallet}/token-transfers", body)
+    upstreams.set_response("blockscout", f"/api/v2/addresses/{wallet}/transactions", build_list())
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        (transfer,) = await blockscout.transfers(1, WALLET)
+        (transfer,) = await blockscout.transfers(1, wallet)
 
     assert transfer.transaction == "0x" + "3f" * 32
     assert (transfer.amount, transfer.token and transfer.token.symbol) == (2_500_000, "USDC")

@@ -116,7 +116,8 @@ class Alchemy(Provider):
                 for side in ("fromAddress", "toAddress")
             ]
         rows = {_transfer_id(row): row for task in tasks for row in task.result()}
-        return self.parse_each([*rows.values()], partial(_parse_transfer, chain_id=chain_id), "transfers")
+        parse = partial(_parse_own_transfer, chain_id=chain_id, wallet=wallet)
+        return self.parse_each([*rows.values()], parse, "transfers")
 
     @instrumented
     async def first_funding(self, chain_id: int, wallet: str) -> Transfer | None:
@@ -259,6 +260,12 @@ def _transfer_id(row: JsonObject) -> str:
     return as_text(row.get("uniqueId")) or repr(
         (row.get("hash"), row.get("category"), row.get("from"), row.get("to"), row.get("rawContract"))
     )
+
+
+def _parse_own_transfer(row: JsonObject, chain_id: int, wallet: str) -> Transfer | None:
+    """Parse a transfer of a wallet; None for one between others."""
+    transfer = _parse_transfer(row, chain_id)
+    return transfer if transfer and transfer.is_of(wallet) else None
 
 
 def _parse_transfer(row: JsonObject, chain_id: int) -> Transfer | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -204,7 +204,13 @@ class Blockscout(Provider):
             *(partial(parse_native_transfer, row) for row in coins.result() if not is_failed(row)),
             *(partial(parse_internal_transaction, row) for row in internal.result() if moves_coins(row)),
         ]
-        return self.parse_each(readings, lambda read: read(chain_id), "transfers")
+
+        def parse_own(read: Callable[[int], Transfer | None]) -> Transfer | None:
+            """Parse a transfer of the wallet; None for one between others."""
+            transfer = read(chain_id)
+            return transfer if transfer and transfer.is_of(wallet) else None
+
+        return self.parse_each(readings, parse_own, "transfers")
 
     async def _internal_transactions(self, chain_id: int, wallet: str) -> list[JsonObject]:
         """Return the latest calls of contracts from and to a wallet; warn if the explorer does not list them

@@ -108,6 +108,10 @@ class Transfer(Struct, frozen=True):
         """Return the other side; the wallet itself for a transfer to itself."""
         return self.recipient if self.sender == wallet else self.sender
 
+    def is_of(self, wallet: str) -> bool:
+        """True if a wallet sent or received it, or may be the contract that it created."""
+        return wallet in (self.sender, self.recipient) or self.recipient is None
+
     def is_funding(self, wallet: str) -> bool:
         """True if it brought native coins to a wallet."""
         return self.recipient == wallet and self.token is None and bool(self.amount)
