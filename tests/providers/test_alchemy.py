@@ -149,6 +149,15 @@ async def test_list_of_unreadable_rows_is_failure(
                 await method(1, WALLET)
 
 
+async def test_balances_of_another_wallet_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    row = {"contractAddress": DAI, "tokenBalance": encode_word(7), "error": None}
+    serve_methods(upstreams, alchemy_getTokenBalances=build_balances(row) | {"address": FRIEND})
+
+    async with open_alchemy(upstreams, tmp_path) as alchemy:
+        with pytest.raises(ProviderError, match="balances of another wallet"):
+            await alchemy.holdings(1, WALLET)
+
+
 async def test_transfers_between_others_are_failure(upstreams: FakeUpstreams, tmp_path: Path) -> None:
     transfer = build_transfer(1, to="0x" + "cc" * 20)
     serve_methods(upstreams, alchemy_getAssetTransfers={"transfers": [transfer]})
@@ -446,7 +455,7 @@ async def test_saved_zero_balances_are_no_holdings(
     upstreams.set_response("alchemy", f"/v2/{KEY}", body, method="POST")
 
     async with open_alchemy(upstreams, tmp_path) as alchemy:
-        assert await alchemy.holdings(1, WALLET) == []
+        assert await alchemy.holdings(1, body["result"]["address"].lower()) == []
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ class Alchemy(Provider):
                 "alchemy_getTokenBalances",
                 [*params, {"pageKey": page_key}] if page_key else params,
             )
+            if as_address(page.get("address")) not in (None, wallet):
+                raise self.invalid_response("returned balances of another wallet")
             rows += require_objects(page["tokenBalances"])
             page_key = as_text(page.get("pageKey"))
             if not page_key:
