@@ -43,6 +43,8 @@ CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
 INVALID_DATABASE = "sqlite:///:memory:"
 USDC_ON_BASE = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+WITHOUT_RIGHTS_OF_ROOT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+"""Begins a command of root for which permissions of files count."""
 PAYER = re.compile(r"^  (0x[0-9a-fA-F]{40})  (0x[0-9a-f]{64})$")
 
 
@@ -367,6 +369,41 @@ def test_missing_folder_of_journal_ends_start() -> None:
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "the folder /nowhere does not exist" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("command", ["serve", "console"])
+def test_folder_in_place_of_journal_ends_start(command: str, tmp_path: Path) -> None:
+    refused = run_command(command, CENTGATE_DATABASE_URL=f"sqlite:///{tmp_path}")
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"{tmp_path} is a folder: name a file of it in CENTGATE_DATABASE_URL" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("name", ["data", "data/journal.db"])
+def test_journal_of_another_user_ends_start(name: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "journal.db").touch()
+    if name == "data":
+        (tmp_path / "data" / "journal.db").unlink()
+    (tmp_path / name).chmod(0o500)
+
+    refused = subprocess.run(
+        [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), *CENTGATE, "serve"],
+        env={**os.environ, "CENTGATE_DATABASE_URL": f"sqlite:///{tmp_path}/data/journal.db"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (
+        f"no right to write {tmp_path / name}: change its owner, or CENTGATE_DATABASE_URL" in refused.stderr
+    )
     assert "Traceback" not in refused.stderr
 
 

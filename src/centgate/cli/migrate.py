@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from typing import TYPE_CHECKING
 
 import typer
@@ -13,6 +14,8 @@ from centgate.cli.server_settings import load_settings
 from centgate.cli.terminal import exit_with_error, print_message
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from centgate.settings import Settings
 
 app = typer.Typer()
@@ -51,7 +54,8 @@ def migrate(
 def check_database(settings: Settings) -> None:
     """Check the database before the start, and print a message if it is not available yet.
 
-    Raises ValueError for permanent problems: a schema of another version, an invalid URL.
+    Raises ValueError for permanent problems: a schema of another version, an invalid URL, a file that this
+    user may not write.
     """
     from centgate.payments.database.store import JournalUnavailable
 
@@ -78,10 +82,28 @@ async def _check_schema(settings: Settings) -> None:
     from centgate.payments.database.store_factory import open_store
 
     url = settings.database_url
-    if url.startswith("sqlite:") and not (folder := sqlite_path(url).absolute().parent).is_dir():
-        raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
+    if url.startswith("sqlite:"):
+        _check_file(sqlite_path(url).absolute())
     store = open_store(url)
     try:
         await store.check()
     finally:
         await store.close()
+
+
+def _check_file(path: Path) -> None:
+    """Raise ValueError if the file of a SQLite journal can be neither opened nor made.
+
+    A server would start, and refuse every payment until somebody changes the folder.
+    """
+    folder = path.parent
+    if not folder.is_dir():
+        raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file of it in CENTGATE_DATABASE_URL")
+    # the folder too, since SQLite makes its log beside the file
+    for needed in (folder, path):
+        if needed.exists() and not os.access(needed, os.R_OK | os.W_OK):
+            raise ValueError(
+                f"this user has no right to write {needed}: change its owner, or CENTGATE_DATABASE_URL"
+            )
