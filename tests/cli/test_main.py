@@ -321,6 +321,18 @@ def test_invalid_setting_is_named_in_one_line(command: str) -> None:
 
 
 @pytest.mark.extended
+def test_private_key_in_place_of_address_is_not_shown() -> None:
+    key = "0x" + "5a" * 32
+
+    refused = run_command("serve", CENTGATE_PAY_TO=key)
+
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("centgate: CENTGATE_PAY_TO: the value is not valid. ")
+    assert "0x and 40 hex digits" in refused.stderr
+    assert key not in refused.stderr
+
+
+@pytest.mark.extended
 def test_all_invalid_settings_are_named() -> None:
     bad = {
         "CENTGATE_PAY_TO": "0x12",

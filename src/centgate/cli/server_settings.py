@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -38,7 +39,9 @@ def describe_problem(error: ErrorDetails) -> str:
     field = str(error["loc"][0])
     if error["type"] == "string_pattern_mismatch":
         setting = Settings.model_fields[field]
-        is_shown = setting.repr and "@" not in str(error["input"])  # a URL may contain a password
+        text = str(error["input"])
+        # a URL may contain a password, and the key of an address is easily taken for it
+        is_shown = setting.repr and "@" not in text and not re.search(r"[0-9a-fA-F]{64}", text)
         value = repr(error["input"]) if is_shown else "the value"
         message = f"{value} is not valid. {setting.description}"
     return f"{PREFIX}{field.upper()}: {message}"

@@ -30,8 +30,8 @@ class TermsSettings(SettingsGroup):
     pay_to: str | None = Field(
         default=None,
         pattern=ADDRESS_PATTERN,
-        description="The address that receives all payments. Without it the server accepts no payments and "
-        "all paid routes return 402.",
+        description="The address that receives all payments: 0x and 40 hex digits. Without it the server "
+        "accepts no payments and all paid routes return 402.",
     )
     network: str = Field(
         default="eip155:8453",
