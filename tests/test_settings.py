@@ -125,6 +125,9 @@ def test_token_must_be_valid_header_value(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", "s3cret\r\nX-Other: 1")
     with pytest.raises(ValueError, match="a token may contain only"):
         Settings()
+    monkeypatch.setenv("CENTGATE_FACILITATOR_TOKEN", "Bearer s3cret")
+    with pytest.raises(ValueError, match="without spaces"):
+        Settings()
 
 
 @pytest.mark.parametrize(
@@ -387,6 +390,8 @@ def test_token_address_is_checked() -> None:
         ("log_level", "loud"),
         ("payment_window", 5),
         ("redeem_hours", 0),
+        ("redeem_hours", "inf"),
+        ("alert_minutes", "inf"),
         ("ownership_proofs", "signed"),
         ("ownership_proofs", "0x" + "1f" * 64),
         ("ownership_proofs", "1f" * 65),

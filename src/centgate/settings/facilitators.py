@@ -93,7 +93,7 @@ class FacilitatorSettings(TermsSettings):
     def _check_facilitator_token(cls, value: SecretStr | None) -> SecretStr | None:
         token = value.get_secret_value().strip() if value else ""
         if not re.fullmatch(r"[!-~]*", token):
-            raise ValueError("a token may contain only printable ASCII")
+            raise ValueError("a token may contain only printable ASCII without spaces")
         return SecretStr(token) if token else None
 
     def _check_facilitators(self) -> None:

@@ -60,7 +60,10 @@ class OperationSettings(SettingsGroup):
         description="URL that receives alerts (POST, JSON) when settlements fail or payments stay open.",
     )
     alert_minutes: float = Field(
-        default=10, gt=0, description="Minutes after which an unresolved payment causes an alert."
+        default=10,
+        gt=0,
+        allow_inf_nan=False,
+        description="Minutes after which an unresolved payment causes an alert.",
     )
     webhook_url: str | None = Field(
         default=None,

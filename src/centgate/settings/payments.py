@@ -50,6 +50,7 @@ class PaymentSettings(SettingsGroup):
     redeem_hours: float = Field(
         default=24,
         gt=0,
+        allow_inf_nan=False,
         description="Hours that a stored answer is kept and that a settled, undelivered payment can "
         "be redeemed.",
     )
