@@ -227,6 +227,17 @@ def test_env_file_that_is_not_text_is_named(tmp_path: Path, monkeypatch: Environ
         Settings()
 
 
+@pytest.mark.parametrize("line", ["CENTGATE_PRICE='0.05", "CENTGATE_PRICE 0.05"])
+def test_line_of_env_file_that_cannot_be_read_is_named(
+    line: str, tmp_path: Path, monkeypatch: Environment
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_text(f"# prices\n\n{line}\nCENTGATE_PORT=9001\n", encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"^\.env, line 3: write NAME=value, and close its quotes$"):
+        Settings()
+
+
 def test_origins_are_separated_by_commas(monkeypatch: Environment) -> None:
     monkeypatch.setenv("CENTGATE_ALLOWED_ORIGINS", "https://a.example, https://b.example,")
 

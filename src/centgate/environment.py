@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from io import StringIO
 from pathlib import Path
 
-from dotenv import dotenv_values
+from dotenv.main import resolve_variables
+from dotenv.parser import parse_stream
 
 PREFIX = "CENTGATE_"
 
@@ -38,13 +40,28 @@ def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dic
 
 
 def read_env_file() -> dict[str, str | None]:
-    """Return the variables of `.env` in the working directory. Raises ValueError if it cannot be read."""
+    """Return the variables of `.env` in the working directory.
+
+    Raises ValueError if the file or a line of it cannot be read.
+    """
     try:
-        return dotenv_values(".env")
+        text = Path(".env").read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
     except OSError as error:
         raise ValueError(f".env: cannot read it: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError(".env is not text in UTF-8") from error
+    bindings = list(parse_stream(StringIO(text)))
+    for binding in bindings:
+        # python-dotenv would leave such a line out, and the default of a price or a network would apply
+        if binding.error:
+            statement = binding.original.string
+            blank = statement[: len(statement) - len(statement.lstrip())]
+            line = binding.original.line + blank.count("\n")
+            raise ValueError(f".env, line {line}: write NAME=value, and close its quotes")
+    values = [(binding.key, binding.value) for binding in bindings if binding.key is not None]
+    return dict(resolve_variables(values, override=True))
 
 
 def _read_secret_file(name: str, path: str) -> str:
