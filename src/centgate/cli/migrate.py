@@ -63,7 +63,8 @@ def check_database(settings: Settings) -> None:
         asyncio.run(_check_schema(settings))
     except JournalUnavailable as error:
         print_message(
-            f"the database is not available yet ({error.detail}): no payments are accepted until it is"
+            f"the database of CENTGATE_DATABASE_URL is not available yet ({error.detail}): "
+            "no payments are accepted until it is"
         )
 
 

@@ -159,7 +159,7 @@ def test_server_starts_before_its_database(
     assert (before, served.status_code) == (503, 200)
     assert (is_retryable_error(refused), payment_note(refused)) == (True, UNKNOWN)
     assert (listed.status_code, "details" in listed.json()["error"]) == (500, False)
-    assert "the database is not available yet" in log.read_text()
+    assert "the database of CENTGATE_DATABASE_URL is not available yet" in log.read_text()
 
 
 @pytest.mark.extended
