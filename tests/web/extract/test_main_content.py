@@ -858,6 +858,36 @@ def test_lines_beside_single_paragraph_stay() -> None:
     assert text == "\n\n".join(("Double room Alder", SENTENCES[0], "120 euros a night", "Free from 3 May"))
 
 
+LONG_SECTION = (
+    "<h2>Configuration</h2><div><pre>bridge --open\nbridge --close</pre><pre>bridge --list</pre>"
+    f"{STORY * 2}</div><div>Since 2.4</div>"
+)
+SHORT_SECTIONS = (
+    "<h2>Diagnostics</h2><div>Errors go to the <a href=/h>handler</a>.</div>",
+    "<h2>See also</h2><div><a href=/open>bridge_open</a>, <a href=/close>bridge_close</a></div>",
+)
+
+
+@pytest.mark.parametrize("tag", ["<div class=sect1>", "<section>", "<div class='refsect1 toggle'>"])
+def test_short_sections_of_reference_page_stay(tag: str) -> None:
+    end = f"</{tag[1:].split()[0].rstrip('>')}>"
+    sections = "".join(f"{tag}{each}{end}" for each in (LONG_SECTION, *SHORT_SECTIONS))
+
+    text = extract_main(f"<nav><ul>{LINKS}</ul></nav><div id=body><h1>bridge</h1>{sections}</div>{FOOTER}")
+
+    assert "## Diagnostics\n\nErrors go to the" in text
+    assert "## See also\n\n[bridge_open]" in text
+    assert "Since 2.4" in text
+
+
+def test_promotion_alike_to_article_is_removed() -> None:
+    box = f"<div class=block><h2>Related</h2><div><ul>{LINKS}</ul></div></div>"
+
+    text = extract_main(f"<div id=body><div class=block>{LONG_SECTION}</div>{box}</div>{FOOTER}")
+
+    assert "Sports" not in text
+
+
 PARSERS = "".join(f"<li><a href='/p/{n}'>parser-{n}</a></li>" for n in range(6))
 
 

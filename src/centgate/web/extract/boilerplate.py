@@ -9,8 +9,10 @@ from itertools import islice
 
 from lxml import etree
 
+from centgate.web.extract.content_blocks import is_promotion_heading
 from centgate.web.extract.dom import (
     Element,
+    extract_all_text,
     extract_beginning,
     find_ancestors,
     find_container,
@@ -430,9 +432,10 @@ def split_names(class_and_id: str) -> frozenset[str]:
 def drop_side_boxes(body: Element, weights: TextDensity) -> None:
     """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
-    Descends from the body while one part holds most of that text, and stops at the level of paragraphs. In
-    the page's only main part, and beside a single paragraph, only boxes of links are removed: short ones
-    without them state facts.
+    Descends from the body while one part holds most of that text, and stops at the level of paragraphs or of
+    sections: a manual may have one long section among short ones, of which some consist of links. In the
+    page's only main part, and beside a single paragraph, only boxes of links are removed: short ones without
+    them state facts.
     """
     part, container = body, find_container(body)
     is_inside = False
@@ -445,15 +448,39 @@ def drop_side_boxes(body: Element, weights: TextDensity) -> None:
             return
         # a short page may have one long paragraph, between its title and its price
         is_inside = is_inside or part is container or not has_blocks(dominant)
+        sections = _find_alike_sections(part, dominant, weights)
         for other in list(part):
             is_fact = is_inside and weights.link_share(other) < _MIN_BOX_LINKS
             if (
                 other is not dominant
+                and other not in sections
                 and not is_fact
                 and _is_beside(other, weights, weights.text_length(body))
             ):
                 remove_element(other)
+        if sections:
+            return
         part = dominant
+
+
+def _find_alike_sections(part: Element, dominant: Element, weights: TextDensity) -> set[Element]:
+    """Return the sections of a part with the tag, class and level of heading of its dominant one.
+
+    Lists of other texts have such headings, too.
+    """
+    tag = _first_heading_tag(dominant)
+    return {
+        each
+        for each in part
+        if tag
+        and each is not dominant
+        and each.tag == dominant.tag
+        and each.get("class") == dominant.get("class")
+        and (heading := _find_first_heading(each)) is not None
+        and heading.tag == tag
+        and not is_promotion_heading(extract_all_text(heading))
+        and not _lists_texts(each, heading, weights)
+    }
 
 
 def _is_text_level(part: Element) -> bool:

@@ -47,6 +47,11 @@ def reduce_to_letters(text: str) -> str:
     return _NON_LETTERS.sub("", text.lower())
 
 
+def is_promotion_heading(text: str) -> bool:
+    """True for a heading under which links lead to other texts of the site."""
+    return _PROMOTION_HEADING.search(reduce_to_letters(text)) is not None
+
+
 def split_letters(letters: str) -> list[str]:
     """Return the parts by which a text is searched in another."""
     return [letters[at : at + PART_LENGTH] for at in range(0, len(letters) - PART_LENGTH, PART_LENGTH)]
