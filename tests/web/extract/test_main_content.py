@@ -880,6 +880,18 @@ def test_short_sections_of_reference_page_stay(tag: str) -> None:
     assert "Since 2.4" in text
 
 
+def test_coloured_code_keeps_all_words() -> None:
+    method = "".join(f"<span class=n>step_{n}</span><span class=p>()</span>\n    " for n in range(40))
+    code = (
+        "<span class=kn>import</span> <span class=nn>bridge</span>\n<div class=block>class Work:\n"
+        f"  <div class=block>def run():\n    {method}</div></div>"
+    )
+
+    text = extract_main(f"<h1>Source</h1><div class=highlight><pre>{code}</pre></div>{FOOTER}")
+
+    assert "import bridge\nclass Work:" in text
+
+
 def test_promotion_alike_to_article_is_removed() -> None:
     box = f"<div class=block><h2>Related</h2><div><ul>{LINKS}</ul></div></div>"
 

@@ -432,10 +432,10 @@ def split_names(class_and_id: str) -> frozenset[str]:
 def drop_side_boxes(body: Element, weights: TextDensity) -> None:
     """Remove boxes beside the part that holds most of a page's unlinked text, whatever their names.
 
-    Descends from the body while one part holds most of that text, and stops at the level of paragraphs or of
-    sections: a manual may have one long section among short ones, of which some consist of links. In the
-    page's only main part, and beside a single paragraph, only boxes of links are removed: short ones without
-    them state facts.
+    Descends from the body while one part holds most of that text, and stops at code and at the level of
+    paragraphs or of sections: a manual may have one long section among short ones, of which some consist of
+    links. In the page's only main part, and beside a single paragraph, only boxes of links are removed:
+    short ones without them state facts.
     """
     part, container = body, find_container(body)
     is_inside = False
@@ -484,7 +484,8 @@ def _find_alike_sections(part: Element, dominant: Element, weights: TextDensity)
 
 
 def _is_text_level(part: Element) -> bool:
-    return sum(1 for each in part if each.tag in _TEXT_TAGS) >= 2
+    """True for code, whose coloured words are no boxes, and for a part with paragraphs or headings."""
+    return part.tag == "pre" or sum(1 for each in part if each.tag in _TEXT_TAGS) >= 2
 
 
 def _is_beside(element: Element, weights: TextDensity, page_length: int) -> bool:
