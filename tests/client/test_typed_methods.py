@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Generator
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -197,6 +198,17 @@ def test_unexpected_answer_is_in_error(change: dict[str, Any]) -> None:
     assert next(iter(change)) in str(error.value)
     assert answer.receipt
     assert answer.request_id == "req_1"
+
+
+def test_typed_answer_has_all_but_data_and_envelope_of_raw_answer() -> None:
+    raw = replace(build_sample(get_token_risk()), notes=("no receipt came",), body=b"{}")
+    names = {each.name for each in fields(Answer)} - {"data", "envelope"}
+
+    typed = TypedAnswer(raw, TokenRiskData)
+
+    assert {name: getattr(typed, name, None) for name in names} == {
+        name: getattr(raw, name) for name in names
+    }
 
 
 def test_typed_call_is_paid_and_answered(url: str, facilitator: StubFacilitator) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from centgate.client.answer_data import AnswerData
+    from centgate.client.errors import Money
     from centgate.client.payment import Receipt
     from centgate.client.responses import Answer
 
@@ -100,6 +101,21 @@ class TypedAnswer(Generic[D]):
     def receipt(self) -> Receipt | None:
         """Receipt of the payment; None if nothing was paid."""
         return self.answer.receipt
+
+    @property
+    def money(self) -> Money:
+        """`moved` if there is a receipt; `unknown` if a payment was sent and no receipt came back."""
+        return self.answer.money
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Observations of this client, such as a missing receipt."""
+        return self.answer.notes
+
+    @property
+    def body(self) -> bytes:
+        """The body, byte for byte: a signed receipt covers its hash."""
+        return self.answer.body
 
 
 class Calls(ABC):
