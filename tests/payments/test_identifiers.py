@@ -79,7 +79,9 @@ def test_key_for_another_request_is_conflict(served_api: ServedApi, buyer: Buyer
 
     response = pay(served_api.client, sign_with_key(served_api, buyer, key), body=OTHER)
 
-    assert (response.status_code, response.json()["error"]["code"]) == (409, "payment_conflict")
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (409, "payment_conflict")
+    assert error["message"].endswith("use another key")
     assert "PAYMENT-REQUIRED" not in response.headers
     assert payment_note(response) == {"state": "unused", "charged": False, "retry": "same_payment"}
     assert served_api.facilitator.settle_calls == calls

@@ -47,7 +47,7 @@ def build_error_examples(accepts: list[dict[str, Any]]) -> dict[str, dict[str, A
         NotFound("no route '/services/unknown'; see GET /services and GET /openapi.json"),
         NoData("no source knows this token", payment=delivered),
         MethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
-        PaymentConflict("the idempotency key stands for another request"),
+        PaymentConflict("the idempotency key was already used for another request; use another key"),
         RateLimited(
             "too many requests without an accepted payment came from this address",
             retry_after=3,

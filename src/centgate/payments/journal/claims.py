@@ -423,7 +423,9 @@ def build_note(state: RowState, transaction: str | None, *, is_used: bool = Fals
 
 def _other_request_error(payment: Payment, row: ResultRow) -> CentgateError:
     if queries.key_of(row) != payment.key:
-        return _idempotency_conflict("the idempotency key was already used for another request")
+        return _idempotency_conflict(
+            "the idempotency key was already used for another request; use another key"
+        )
     return _already_used_error("the payment was already used for another request", row)
 
 
