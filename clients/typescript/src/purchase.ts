@@ -198,7 +198,11 @@ export class Purchases {
       throw new Drift(`${api} answers ${slug} without requiring a payment`);
     }
     const [option, payeeObjection] = this.#chooseOption(listOptions(offer, parseHost(api) ?? "", policy));
-    const objections = [payeeObjection, this.#findCapObjection(option, this.#findKnownPayer(), call.maxPrice)];
+    const objections = [
+      payeeObjection,
+      this.#findCapObjection(option, this.#findKnownPayer(), call.maxPrice),
+      this.#findSourceObjection(call),
+    ];
     return buildQuote(option, objections.filter((each) => each !== null));
   }
 
@@ -232,8 +236,9 @@ export class Purchases {
       return offer;
     }
     const options = listOptions(offer, parseHost(api) ?? "", policy);
-    if (!call.isAvailable) {
-      throw new Unavailable(`${api} has no source for it, as its catalogue says. Nothing was signed`);
+    const sourceObjection = this.#findSourceObjection(call);
+    if (sourceObjection !== null) {
+      throw new Unavailable(sourceObjection);
     }
     try {
       // a wallet that asks its owner cannot be stopped: what it signs later is recorded, and not sent
@@ -317,6 +322,13 @@ export class Purchases {
   #chooseOption(options: readonly PaymentOption[]): readonly [PaymentOption, string | null] {
     const { api, payees, ledger } = this.#settings;
     return chooseOption(options, (each) => findPayeeObjection(each, payees, ledger.lastPayees(api), api));
+  }
+
+  /** Return that the service cannot answer; null if the catalogue does not say so. */
+  #findSourceObjection(call: PurchaseCall): string | null {
+    return call.isAvailable
+      ? null
+      : `${this.#settings.api} has no source for it, as its catalogue says. Nothing was signed`;
   }
 
   /** Return why the caps forbid a price; null if they allow it. */

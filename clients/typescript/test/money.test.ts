@@ -278,6 +278,16 @@ test("a service without a source is not paid", async () => {
   assert.equal((await client.call(SLUG, {})).money, "moved");
 });
 
+test("terms state that a service has no source", async () => {
+  const providers = [{ name: "book", role: "primary" }];
+  await plan({ service: { providers, sources: [{ name: "book", configured: false }] } });
+
+  const quote = await open().terms(SLUG, {});
+
+  assert.equal(quote.objections.length, 1);
+  assert.match(quote.objections[0] ?? "", /no source/);
+});
+
 test("a payment that cannot be recorded is not sent", async () => {
   await plan();
   const write = (): never => {
