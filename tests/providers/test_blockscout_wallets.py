@@ -393,15 +393,17 @@ async def test_saved_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams
 
 @pytest.mark.recorded
 async def test_recorded_transfers_of_old_server_are_parsed(upstreams: FakeUpstreams, tmp_path: Path) -> None:
+    wallet = "0xd789a607ceac2f0e14867de4eb15b15c9ffb5859"
+    path = f"/api/v2/addresses/{wallet}"
     upstreams.set_response(
         "blockscout",
-        f"{AT}/token-transfers",
+        f"{path}/token-transfers",
         load_body("blockscout_v2", "address_token_transfers_old_names"),
     )
-    upstreams.set_response("blockscout", f"{AT}/transactions", build_list())
+    upstreams.set_response("blockscout", f"{path}/transactions", build_list())
 
     async with open_provider(Blockscout, tmp_path, url=upstreams.url_of("blockscout")) as blockscout:
-        found = await blockscout.transfers(1, WALLET)
+        found = await blockscout.transfers(1, wallet)
 
     first = found[0]
     assert first.transaction == "0x62d597ebcf3e8d60096dd0363bc2f0f5e2df27ba1dacd696c51aa7c9409f3193"
