@@ -323,6 +323,25 @@ def test_line_elements_stay_lines() -> None:
     assert convert_body(block) == "```\na\nb\n```"
 
 
+def test_listing_of_divisions_is_code_block() -> None:
+    tip = "<div class=ttc id=n><div class=ttname>get</div></div>"
+    lines = (
+        "<span class=comment>// Reads.</span>",
+        "<a href=/get>get</a>() {",
+        "  <span class=keywordflow>return</span> a_b;",
+        "}",
+    )
+    listing = "\n".join(
+        f"<div class=line><span class=lineno>    {number}</span>{line}</div>"
+        for number, line in enumerate(lines)
+    )
+
+    for only_main in (True, False):
+        page = f"<!doctype html><body><h1>T</h1><div class=fragment>{listing}{tip}</div>".encode()
+        markdown = extract_page(page, "text/html", URL, only_main_content=only_main).markdown
+        assert markdown == "# T\n\n```\n// Reads.\nget() {\n  return a_b;\n}\n```"
+
+
 @pytest.mark.parametrize(
     ("code", "lines"),
     [

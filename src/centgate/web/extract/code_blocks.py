@@ -67,6 +67,9 @@ def extract_code(pre: Element) -> str:
 
 def mark_code_lines(root: Element) -> None:
     """Turn code of several lines that stands outside of `pre` into code blocks, as browsers show it."""
+    for part in list(root.iter("div")):
+        if _is_listing(part):
+            _join_lines(part)
     for code in list(root.iter("code")):
         if next(code.iterancestors("pre", "code", "td", "th", *HEADING_LEVELS), None) is not None:
             continue
@@ -77,6 +80,27 @@ def mark_code_lines(root: Element) -> None:
         if not is_preserved:
             _collapse_spaces(code)
         code.tag = "pre"
+
+
+def _is_listing(part: Element) -> bool:
+    """True for code as Doxygen writes it: a division per line, whose spaces a sheet of styles preserves."""
+    return (
+        part.get("class") == "fragment"
+        and len(part) > 0
+        and all(line.tag == "div" and line.get("class") in ("line", "ttc") for line in part)
+    )
+
+
+def _join_lines(listing: Element) -> None:
+    """Turn a listing into a code block, without the spaces between its lines and without its tips.
+
+    A tip is shown beside a name while the mouse is over it.
+    """
+    for tip in listing.findall("div[@class='ttc']"):
+        remove_element(tip)
+    for line in listing:
+        line.tail = None
+    listing.tag, listing.text = "pre", None
 
 
 def _fills_box(code: Element) -> bool:
