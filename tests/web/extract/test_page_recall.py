@@ -95,6 +95,21 @@ def test_text_of_difficult_pages_is_kept(name: str) -> None:
     assert "Menu 3" not in text
 
 
+SHORT_SECTIONS = {
+    "a section after a closed target": f"<h1>T</h1>{STORY}<div class=part><h2><a id='lock'/>Lock</h2>"
+    f"<p>{PARAGRAPHS[3]} KEPT <a href=/1>one</a><p><a href=/2>two</a><p><a href=/3>three</a></div>",
+}
+
+
+@pytest.mark.parametrize("name", SHORT_SECTIONS)
+def test_short_section_of_text_is_kept(name: str) -> None:
+    text = extract_text(MENU + SHORT_SECTIONS[name]).markdown
+
+    assert "KEPT" in text
+    assert [each for each in PARAGRAPHS if each not in text] == []
+    assert "Menu 3" not in text
+
+
 STREAMED = (
     f'{MENU}<main><h1>The town</h1><!--$?--><template id="B:0"></template><p>Loading the story</p><!--/$-->'
     f"<p>The end. {PARAGRAPHS[2]}</p></main>"

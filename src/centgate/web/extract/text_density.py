@@ -28,7 +28,7 @@ class TextDensity:
             text = links = 0
         else:
             text = self._text.get(element, 0) + _text_size(element.text)
-            links = text if element.tag == "a" and not _is_contact(element) else self._links.get(element, 0)
+            links = text if _is_link(element) else self._links.get(element, 0)
         self._text[element], self._links[element] = text, links
         parent = element.getparent()
         if parent is not None:
@@ -58,6 +58,16 @@ def measure_prose(root: Element, skipped: Container[Element] = ()) -> int:
         and (length := weights.unlinked_length(block)) >= MIN_PARAGRAPH
         and not has_blocks(block)
     )
+
+
+def _is_link(element: Element) -> bool:
+    """True for a link; a named anchor without an address is the target of one.
+
+    XHTML closes such an anchor in its tag. HTML does not, so that the anchor holds the text that follows.
+    """
+    if element.tag != "a" or _is_contact(element):
+        return False
+    return element.get("href") is not None or not (element.get("id") or element.get("name"))
 
 
 def _is_contact(link: Element) -> bool:
