@@ -96,8 +96,18 @@ def test_text_of_difficult_pages_is_kept(name: str) -> None:
 
 
 SHORT_SECTIONS = {
+    "a last section of few words": f"<div class=sect1><h2>Floods</h2>{STORY}</div>"
+    "<div class=sect1><h2>Options</h2><div><p>KEPT and short</p></div></div>",
+    "a last section of links": f"<h1>T</h1><div class=section><h2>Floods</h2>{STORY}</div><div class=section>"
+    "<h2>See Also</h2><ul><li><p>the <a href=/f>ferry</a> KEPT</p></li></ul></div>",
+    "a short section between others": f"<h1>T</h1><div class=section><h2>Use</h2><p>KEPT with the "
+    f"<a href=/a>lock</a> and the <a href=/b>market</a></p></div>"
+    f"<div class=section><h2>Floods</h2>{STORY}</div>",
     "a section after a closed target": f"<h1>T</h1>{STORY}<div class=part><h2><a id='lock'/>Lock</h2>"
     f"<p>{PARAGRAPHS[3]} KEPT <a href=/1>one</a><p><a href=/2>two</a><p><a href=/3>three</a></div>",
+    "a declaration of links before its description": "<h1>fn mill</h1><p><a href=/s>source</a></p><div>"
+    "<pre>KEPT(<a href=/t/wheel>wheel_of_the_mill</a>, <a href=/t/river>river_of_the_mill</a>, "
+    f"<a href=/t/miller>miller_of_the_mill</a>)</pre></div><div>{STORY}</div>",
 }
 
 

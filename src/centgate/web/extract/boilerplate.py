@@ -9,7 +9,6 @@ from itertools import islice
 
 from lxml import etree
 
-from centgate.web.extract.content_blocks import is_promotion_heading
 from centgate.web.extract.dom import (
     Element,
     extract_all_text,
@@ -20,6 +19,7 @@ from centgate.web.extract.dom import (
     remove_element,
 )
 from centgate.web.extract.elements import HEADING_LEVELS, has_blocks, name_set
+from centgate.web.extract.headings import is_promotion_heading, reduce_to_letters
 from centgate.web.extract.text_density import TextDensity
 
 _BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
@@ -261,7 +261,7 @@ def _is_prose(element: Element, words: frozenset[str], weights: TextDensity, pag
         return False
     if words & _NO_PROSE_WORDS or weights.link_share(element) > 0.4:
         return False
-    if words & _LIKELY_WORDS and _lists_texts(element, None, weights):
+    if words & _LIKELY_WORDS and lists_texts(element, None, weights):
         return False
     paragraphs = sum(1 for each in element.iter("p") if weights.unlinked_length(each) >= _PARAGRAPH)
     is_large = weights.unlinked_length(element) > page_length * _MAX_PROSE_SHARE
@@ -354,7 +354,7 @@ def _is_section(element: Element, marks: frozenset[str], weights: TextDensity) -
 
     Forms, lists of links and lists of other texts have such headings, too.
     """
-    heading = _find_first_heading(element)
+    heading = find_first_heading(element)
     if heading is None or weights.link_share(element) > 0.4:
         return False
     if not marks <= split_names(extract_beginning(heading, _SHORT_TEXT)):
@@ -363,21 +363,21 @@ def _is_section(element: Element, marks: frozenset[str], weights: TextDensity) -
         return False
     if next(element.iter("form", "textarea", "input"), None) is not None:
         return False
-    return not _lists_texts(element, heading, weights) and not _has_consent_button(element)
+    return not lists_texts(element, heading, weights) and not _has_consent_button(element)
 
 
-def _lists_texts(element: Element, heading: Element | None, weights: TextDensity) -> bool:
+def lists_texts(element: Element, heading: Element | None, weights: TextDensity) -> bool:
     """True if an element has several headings that are links, besides its own."""
     linked = (each for each in element.iter("h2", "h3", "h4") if weights.link_share(each) > 0.5)
     return sum(1 for each in linked if each is not heading) > _MAX_LINKED_HEADINGS
 
 
 def _first_heading_tag(element: Element) -> str:
-    heading = _find_first_heading(element)
+    heading = find_first_heading(element)
     return "" if heading is None else heading.tag
 
 
-def _find_first_heading(element: Element) -> Element | None:
+def find_first_heading(element: Element) -> Element | None:
     """Return the heading with which an element begins; None if it begins with other text."""
     part = element
     for _ in range(_MAX_WRAPPERS):
@@ -476,10 +476,10 @@ def _find_alike_sections(part: Element, dominant: Element, weights: TextDensity)
         and each is not dominant
         and each.tag == dominant.tag
         and each.get("class") == dominant.get("class")
-        and (heading := _find_first_heading(each)) is not None
+        and (heading := find_first_heading(each)) is not None
         and heading.tag == tag
-        and not is_promotion_heading(extract_all_text(heading))
-        and not _lists_texts(each, heading, weights)
+        and not is_promotion_heading(reduce_to_letters(extract_all_text(heading)))
+        and not lists_texts(each, heading, weights)
     }
 
 

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Iterator
+from itertools import islice
 
 from msgspec import Struct
 
+from centgate.web.extract.boilerplate import find_first_heading, is_named_extra, lists_texts
 from centgate.web.extract.dom import Element, extract_all_text, find_container, remove_element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
+from centgate.web.extract.headings import is_promotion_heading, is_reference_heading, reduce_to_letters
 from centgate.web.extract.text_density import TextDensity
 
 _SIMPLE_TAGS = frozenset({"pre", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "figcaption"})
 _COMPOUND_TAGS = frozenset({"ul", "ol", "dl", "table"})
 """Blocks that are kept or removed as a whole."""
 _INNER_TAGS = (*(BLOCK_TAGS - {"html", "body"}), "img")
-_NON_LETTERS = re.compile(r"[\W_]+")
-_REFERENCE_HEADING = re.compile(
-    "seealso|references|externallinks|furtherreading|sources|footnotes|notes|bibliography|literatur|weblinks|"
-    "einzelnachweise|r\u00e9f\u00e9rences|liensexternes|learnmore|nextsteps|resources|whatsnext"
-)
-"""Headings, reduced to letters, under which links are content."""
-_PROMOTION_HEADING = re.compile(
-    "^(?:related|recommended|popular|trending|latest|share|follow|tags|comments|more(?:stories|news|from|on)|"
-    "readmore|readnext|readalso|alsoread|youmay|youmight|mostread|dontmiss|advert|sponsored|newsletter|subscribe)"
-)
-"""Headings, reduced to letters, under which links lead to other texts of the site."""
 MAX_BUTTON = 20
 """Maximum letters of a link between facts, such as one to buy."""
 MAX_FACT = 120
@@ -36,20 +27,12 @@ MIN_SURE_DATA = 8
 """The same for a table or code, which is less often repeated by chance."""
 MAX_BYLINE = 60
 """Maximum letters of a line between a heading and its text: a date, an author."""
+MAX_SECTION_DEPTH = 4
+"""Maximum number of elements around a block that may be its section."""
 MAX_LEAD_IN = 5
 """Maximum number of such lines, and images, in that place."""
 PART_LENGTH = 24
 """Letters of the parts that are searched for if a text is not found as a whole."""
-
-
-def reduce_to_letters(text: str) -> str:
-    """Return the letters and digits of a text, in lower case."""
-    return _NON_LETTERS.sub("", text.lower())
-
-
-def is_promotion_heading(text: str) -> bool:
-    """True for a heading under which links lead to other texts of the site."""
-    return _PROMOTION_HEADING.search(reduce_to_letters(text)) is not None
 
 
 def split_letters(letters: str) -> list[str]:
@@ -86,7 +69,8 @@ def keep_matching(body: Element, article: str) -> bool:
         return False
     parents = {blocks[at].element.getparent() for at in sure}
     container = find_container(body)
-    reach = _extend_range(blocks, sure[0], sure[-1], parents)
+    last = _extend_over_sections(blocks, sure, parents, weights)
+    reach = _extend_range(blocks, sure[0], last, parents)
     reach = _extend_over_alike(blocks, reach, lines)
     reach = range(_find_start(blocks, reach.start, container), reach.stop)
     signatures = _signatures(blocks[at].element for at in reach if blocks[at].matches)
@@ -151,12 +135,63 @@ def _extend_range(blocks: list[_ContentBlock], first: int, last: int, parents: s
         if block.element.getparent() not in parents and not _is_in_group(block.element, parents):
             break
         if block.element.tag in HEADING_LEVELS:
-            in_references = _REFERENCE_HEADING.fullmatch(block.key) is not None
+            in_references = is_reference_heading(block.key)
         elif block.link_share >= 0.5 and not in_references:
             break
         elif block.matches or in_references or _is_related(block, parents):
             block.matches, last = True, at
     return range(first, last + 1)
+
+
+def _extend_over_sections(
+    blocks: list[_ContentBlock], sure: list[int], parents: set[Element | None], weights: TextDensity
+) -> int:
+    """Return the index of the last block in the sections that follow those of the sure blocks.
+
+    The last sections of a page are often too short for trafilatura. Their blocks count as matching.
+    """
+    around = {part for at in sure for part in _iter_sections(blocks[at].element)}
+    places = {_make_place(part) for part in around}
+    last = sure[-1]
+    for at in range(last + 1, len(blocks)):
+        block = blocks[at]
+        if block.element.getparent() in parents:
+            continue
+        outer = (part for part in _iter_sections(block.element) if part not in around)
+        section = next((part for part in outer if _make_place(part) in places), None)
+        if section is None:
+            continue
+        if not _is_text_section(section, weights):
+            break
+        block.matches, last = True, at
+    return last
+
+
+def _iter_sections(element: Element) -> Iterator[Element]:
+    """Yield the elements around a block, from the inside, which may be its section."""
+    return islice(element.iterancestors(), MAX_SECTION_DEPTH)
+
+
+def _make_place(part: Element) -> tuple[str, str, str, Element | None]:
+    """Return tag, class, first heading's tag and parent of a part, which the sections of a text share."""
+    heading = find_first_heading(part)
+    return part.tag, part.get("class") or "", "" if heading is None else heading.tag, part.getparent()
+
+
+def _is_text_section(part: Element, weights: TextDensity) -> bool:
+    """True if a part begins with a heading, and has text below it or links to other sources.
+
+    A heading that is a link leads to another text.
+    """
+    heading = find_first_heading(part)
+    if heading is None or weights.link_share(heading) > 0.5 or is_named_extra(part):
+        return False
+    if lists_texts(part, heading, weights):
+        return False
+    key = reduce_to_letters(extract_all_text(heading))
+    if is_promotion_heading(key):
+        return False
+    return weights.link_share(part) < 0.5 or is_reference_heading(key)
 
 
 def _extend_over_alike(blocks: list[_ContentBlock], reach: range, lines: Container[str]) -> range:
@@ -211,10 +246,11 @@ def _is_in_group(element: Element, parents: set[Element | None]) -> bool:
 
 
 def _find_lead_in(blocks: list[_ContentBlock], first: int) -> int | None:
-    """Return the index of a heading or matching text that leads up to a block; None without one."""
+    """Return the index of a heading, code or matching text that leads up to a block; None without one."""
     for at in range(first - 1, max(first - 1 - MAX_LEAD_IN, -1), -1):
         block = blocks[at]
-        if block.element.tag in HEADING_LEVELS or (block.matches and block.link_share < 0.5):
+        is_code = block.element.tag == "pre" and bool(block.key)
+        if block.element.tag in HEADING_LEVELS or is_code or (block.matches and block.link_share < 0.5):
             return at
         if len(block.key) > MAX_BYLINE or block.link_share >= 0.5:
             return None
@@ -225,7 +261,9 @@ def _is_related(block: _ContentBlock, parents: set[Element | None]) -> bool:
     tag = block.element.tag
     if tag in HEADING_LEVELS:
         return False
-    if tag in _COMPOUND_TAGS or tag in ("pre", "blockquote", "img", "figcaption"):
+    if tag == "pre":
+        return True  # the types in a declaration are links to their pages
+    if tag in _COMPOUND_TAGS or tag in ("blockquote", "img", "figcaption"):
         return block.link_share < 0.5
     is_content = bool(block.key) or _holds_image(block.element)
     return block.link_share < 0.5 and is_content and block.element.getparent() in parents
@@ -258,7 +296,7 @@ def _keep_link_lists(
     for at in text:
         block = blocks[at]
         if block.element.tag in HEADING_LEVELS:
-            parent = None if _PROMOTION_HEADING.search(block.key) else block.element.getparent()
+            parent = None if is_promotion_heading(block.key) else block.element.getparent()
         elif block.link_share >= 0.5 and block.element.getparent() in parents:
             is_plain = block.element.tag in ("ul", "ol") and not block.element.attrib
             keeps[at] = keeps[at] or is_plain or block.element.getparent() is parent

@@ -12,7 +12,6 @@ from itertools import islice
 
 from lxml import etree
 
-from centgate.web.extract.content_blocks import reduce_to_letters
 from centgate.web.extract.dom import (
     Element,
     extract_beginning,
@@ -21,6 +20,7 @@ from centgate.web.extract.dom import (
     remove_element,
 )
 from centgate.web.extract.elements import has_blocks
+from centgate.web.extract.headings import reduce_to_letters
 from centgate.web.extract.panels import find_panels
 from centgate.web.extract.styles import HIDDEN_SIZE, OUT_OF_FLOW, normalize_style
 from centgate.web.extract.stylesheets import apply_sheets

@@ -11,9 +11,10 @@ import copy
 from collections.abc import Iterator
 
 from centgate.web.extract.boilerplate import drop_tagged_boilerplate
-from centgate.web.extract.content_blocks import keep_matching, reduce_to_letters, split_letters
+from centgate.web.extract.content_blocks import keep_matching, split_letters
 from centgate.web.extract.dom import Element, find_container
 from centgate.web.extract.elements import extract_text
+from centgate.web.extract.headings import reduce_to_letters
 from centgate.web.extract.text_density import TextDensity, measure_prose
 
 MIN_ARTICLE_RECALL = 0.45
