@@ -152,6 +152,8 @@ GONE = {
     + "</div>",
     "a cloud of tags": "<div id=tags><h3>Tags</h3><a href=/a>GONE</a> <a href=/b>bridge</a></div>",
     "pagination": "<div id=pagination><h3>Pagination</h3><a href=/1>GONE</a> <a href=/2>2</a></div>",
+    "links to the chapters beside it": "<div class=navfooter><table><tr><td><a href=/p>Prev</a><td><a "
+    "href=/n>Next</a><tr><td>Chapter GONE<td>Chapter 3</table></div>",
     "a promotion": "<div class=promo><h3>GONE</h3><p>Half the price until Sunday</p></div>",
 }
 

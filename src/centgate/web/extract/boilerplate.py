@@ -31,7 +31,7 @@ _CERTAIN_WORDS = _CONSENT_WORDS | name_set(
     "cmp newsletter breadcrumb breadcrumbs share "
     "sharing sharebar social advert advertisement adsbygoogle ad ads sponsored outbrain taboola skiplink "
     "skip disqus paywall printfooter catlinks navbox editsection noprint headerlink permalink feedback "
-    "pagination pager prevnext"
+    "pagination pager prevnext navheader navfooter docnav"
 )
 """Words in a class or an id that mark a part as boilerplate."""
 _LIKELY_WORDS = name_set(
