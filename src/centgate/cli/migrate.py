@@ -95,7 +95,7 @@ async def _check_schema(settings: Settings) -> None:
 def _check_file(path: Path) -> None:
     """Raise ValueError if the file of a SQLite journal can be neither opened nor made.
 
-    A server would start, and refuse every payment until somebody changes the folder.
+    A server would start, and refuse every payment until the folder is changed.
     """
     folder = path.parent
     if not folder.is_dir():

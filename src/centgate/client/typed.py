@@ -99,7 +99,7 @@ class TypedAnswer(Generic[D]):
 
     @property
     def receipt(self) -> Receipt | None:
-        """Receipt of the payment; None if there is none: `money` tells what is known then."""
+        """Receipt of the payment; None without one: `money` tells what is known then."""
         return self.answer.receipt
 
     @property
