@@ -152,7 +152,7 @@ def _extend_over_sections(
     """
     around = {part for at in sure for part in _iter_sections(blocks[at].element)}
     places = {_make_place(part) for part in around}
-    last = sure[-1]
+    last, accepted = sure[-1], set[Element]()
     for at in range(last + 1, len(blocks)):
         block = blocks[at]
         if block.element.getparent() in parents:
@@ -161,8 +161,9 @@ def _extend_over_sections(
         section = next((part for part in outer if _make_place(part) in places), None)
         if section is None:
             continue
-        if not _is_text_section(section, weights):
+        if section not in accepted and not _is_text_section(section, weights):
             break
+        accepted.add(section)
         block.matches, last = True, at
     return last
 
