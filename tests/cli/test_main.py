@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from queue import Queue
@@ -37,7 +37,9 @@ from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
 from centgate.cli.main import LAZY_COMMANDS, app
+from centgate.cli.migrate import check_database
 from centgate.devchain.environment import DEFAULT_PAYEE
+from centgate.settings import Settings
 
 CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
@@ -395,13 +397,13 @@ def test_folder_in_place_of_journal_ends_start(command: str, tmp_path: Path) -> 
 
 
 @pytest.mark.extended
-@pytest.mark.parametrize("name", ["data", "data/journal.db"])
-def test_journal_of_another_user_ends_start(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "mode"), [("data", 0o500), ("data", 0o600), ("data/journal.db", 0o500)])
+def test_journal_of_another_user_ends_start(name: str, mode: int, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "journal.db").touch()
     if name == "data":
         (tmp_path / "data" / "journal.db").unlink()
-    (tmp_path / name).chmod(0o500)
+    (tmp_path / name).chmod(mode)
 
     refused = subprocess.run(
         [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), *CENTGATE, "serve"],
@@ -417,6 +419,27 @@ def test_journal_of_another_user_ends_start(name: str, tmp_path: Path) -> None:
         f"no right to write {tmp_path / name}: change its owner, or CENTGATE_DATABASE_URL" in refused.stderr
     )
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("link_folder", "file_folder", "is_usable"), [("kept", "data", True), ("data", "kept", False)]
+)
+def test_rights_count_where_the_link_to_a_journal_leads(
+    link_folder: str, file_folder: str, *, is_usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("kept", "data"):
+        (tmp_path / name).mkdir()
+    (tmp_path / link_folder / "link.db").symlink_to(tmp_path / file_folder / "journal.db")
+    kept = tmp_path / "kept"
+
+    def has_rights(path: Path, _rights: int) -> bool:
+        return path != kept
+
+    monkeypatch.setattr("os.access", has_rights)
+    settings = Settings(database_url=f"sqlite:///{tmp_path / link_folder}/link.db")
+
+    with nullcontext() if is_usable else pytest.raises(ValueError, match=f"no right to write {kept}"):
+        check_database(settings)
 
 
 @pytest.mark.extended

@@ -84,7 +84,7 @@ async def _check_schema(settings: Settings) -> None:
 
     url = settings.database_url
     if url.startswith("sqlite:"):
-        _check_file(sqlite_path(url).absolute())
+        _check_file(sqlite_path(url).resolve())
     store = open_store(url)
     try:
         await store.check()
@@ -95,16 +95,22 @@ async def _check_schema(settings: Settings) -> None:
 def _check_file(path: Path) -> None:
     """Raise ValueError if the file of a SQLite journal can be neither opened nor made.
 
-    A server would start, and refuse every payment until the folder is changed.
+    A server would start, and refuse every payment until the folder is changed. Links must be resolved before:
+    SQLite follows them, and makes its log beside the file to which they lead.
     """
     folder = path.parent
     if not folder.is_dir():
         raise ValueError(f"the folder {folder} does not exist: create it, or change CENTGATE_DATABASE_URL")
+    # the folder first: without the right to search it, not even the kind of the file can be read
+    _check_rights(folder, os.W_OK | os.X_OK)
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file of it in CENTGATE_DATABASE_URL")
-    # the folder too, since SQLite makes its log beside the file
-    for needed in (folder, path):
-        if needed.exists() and not os.access(needed, os.R_OK | os.W_OK):
-            raise ValueError(
-                f"this user has no right to write {needed}: change its owner, or CENTGATE_DATABASE_URL"
-            )
+    if path.exists():
+        _check_rights(path, os.R_OK | os.W_OK)
+
+
+def _check_rights(needed: Path, rights: int) -> None:
+    if not os.access(needed, rights):
+        raise ValueError(
+            f"this user has no right to write {needed}: change its owner, or CENTGATE_DATABASE_URL"
+        )
