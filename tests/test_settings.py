@@ -16,6 +16,7 @@ from centgate.catalog import all_providers, all_services
 from centgate.cli.server_settings import describe_problem
 from centgate.cli.settings_docs import render_env_example, render_markdown
 from centgate.client import BuyerSettings
+from centgate.environment import read_env_file
 from centgate.provider_settings import PROVIDER_FIELDS
 from centgate.runtime import validate_startup
 from centgate.settings import (
@@ -225,6 +226,14 @@ def test_env_file_that_is_not_text_is_named(tmp_path: Path, monkeypatch: Environ
 
     with pytest.raises(ValueError, match=r"^\.env is not text in UTF-8$"):
         Settings()
+
+
+def test_folder_named_like_env_file_is_no_file_of_settings(tmp_path: Path, monkeypatch: Environment) -> None:
+    """Virtual environments often have that name."""
+    monkeypatch.chdir(tmp_path)
+    Path(".env").mkdir()
+
+    assert read_env_file() == {}
 
 
 @pytest.mark.parametrize("line", ["CENTGATE_PRICE='0.05", "CENTGATE_PRICE 0.05"])

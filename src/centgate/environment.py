@@ -42,11 +42,12 @@ def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dic
 def read_env_file() -> dict[str, str | None]:
     """Return the variables of `.env` in the working directory.
 
-    Raises ValueError if the file or a line of it cannot be read.
+    A folder of that name is none: virtual environments often have it. Raises ValueError if the file or a line
+    of it cannot be read.
     """
     try:
         text = Path(".env").read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return {}
     except OSError as error:
         raise ValueError(f".env: cannot read it: {error.strerror}") from error
