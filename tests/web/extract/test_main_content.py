@@ -870,6 +870,19 @@ SHORT_SECTIONS = (
 )
 
 
+def test_links_of_scripts_are_no_targets_of_links() -> None:
+    """Both may have a name and no address, but a target does nothing."""
+    links = "".join(
+        f"<li><a id=s{number} onclick='show({number})'>{title} of the whole week</a></li>"
+        for number, title in enumerate(("Sports", "Travel", "Opinions", "Markets"))
+    )
+
+    text = extract_main(f"<div id=c><h1>T</h1>{STORY}<h2>More stories</h2><ul>{links}</ul></div>{FOOTER}")
+
+    assert "Sports" not in text
+    assert SENTENCES[-1] in text
+
+
 @pytest.mark.parametrize("tag", ["<div class=sect1>", "<section>", "<div class='refsect1 toggle'>"])
 def test_short_sections_of_reference_page_stay(tag: str) -> None:
     end = f"</{tag[1:].split()[0].rstrip('>')}>"

@@ -61,13 +61,15 @@ def measure_prose(root: Element, skipped: Container[Element] = ()) -> int:
 
 
 def _is_link(element: Element) -> bool:
-    """True for a link; a named anchor without an address is the target of one.
+    """True for a link; an anchor that has a name and no address, and does nothing, is the target of one.
 
     XHTML closes such an anchor in its tag. HTML does not, so that the anchor holds the text that follows.
     """
     if element.tag != "a" or _is_contact(element):
         return False
-    return element.get("href") is not None or not (element.get("id") or element.get("name"))
+    if element.get("href") is not None or not (element.get("id") or element.get("name")):
+        return True
+    return any(str(name) in ("role", "ng-click") or str(name).startswith("on") for name in element.attrib)
 
 
 def _is_contact(link: Element) -> bool:
