@@ -679,3 +679,12 @@ def test_unreadable_phishing_list_names_its_setting(tmp_path: Path) -> None:
     for path, problem in ((tmp_path / "absent.xz", "cannot read"), (damaged, str(damaged))):
         with pytest.raises(ValueError, match=f"CENTGATE_PHISHING_LIST: {problem}"):
             validate_startup(Settings(phishing_list=path))
+
+
+@pytest.mark.parametrize("key", ["5a" * 32, "5a" * 31 + "5", f"{'5a' * 16} {'5a' * 16}"])
+def test_private_key_that_was_copied_badly_is_not_shown(key: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        Settings(pay_to=f"0x{key}")
+
+    (described,) = map(describe_problem, refusal.value.errors())
+    assert described.startswith("CENTGATE_PAY_TO: the value is not valid. ")

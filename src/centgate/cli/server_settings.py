@@ -14,6 +14,9 @@ from centgate.cli.terminal import print_message
 from centgate.environment import PREFIX
 from centgate.settings import Settings
 
+MIN_KEY_DIGITS = 50
+"""Hex digits from which a value may be a private key; an address has 40."""
+
 
 def load_settings(**overrides: Any) -> Settings:
     """Load the settings with overrides from the command line; None means not given there.
@@ -40,8 +43,10 @@ def describe_problem(error: ErrorDetails) -> str:
     if error["type"] == "string_pattern_mismatch":
         setting = Settings.model_fields[field]
         text = str(error["input"])
-        # a URL may contain a password, and the key of an address is easily taken for it
-        is_shown = setting.repr and "@" not in text and not re.search(r"[0-9a-fA-F]{64}", text)
+        # a URL may contain a password, and the key of an address is easily taken for it; a key of 64 digits
+        # may have spaces between them, or miss so few that the others tell it
+        has_key = len(re.findall(r"[0-9a-fA-F]", text)) >= MIN_KEY_DIGITS
+        is_shown = setting.repr and "@" not in text and not has_key
         value = repr(error["input"]) if is_shown else "the value"
         message = f"{value} is not valid. {setting.description}"
     return f"{PREFIX}{field.upper()}: {message}"
