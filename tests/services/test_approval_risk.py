@@ -1389,9 +1389,7 @@ def test_node_without_logs_does_not_replace_index(shop: Shop):
     response = shop.buy()
 
     assert response.status_code == 502
-    error = response.json()["error"]
-    assert error["provider"] == "goplus"
-    assert [part.partition(" ")[0] for part in error["message"].split("; ")] == ["GoPlus", "JSON-RPC"]
+    assert response.json()["error"]["provider"] == "goplus"
 
 
 @pytest.mark.extended

@@ -35,7 +35,8 @@ from centgate.crypto.approvals.reported import (
     ReportedApproval,
     ReportedApprovals,
 )
-from centgate.fallback import attempt, open_task_group, require_any
+from centgate.errors import NoData, ProviderFailure
+from centgate.fallback import attempt, open_task_group
 from centgate.lookups.allowances import merge_approvals, read_onchain_state, scan_approvals
 from centgate.lookups.log_history import LogReader
 from centgate.lookups.permit2 import scan_grants
@@ -210,15 +211,16 @@ async def _read_history(
         scan = await attempt(scan_approvals, reader, rpc, wallet)
     grants = grants_task.result()
     found_grants = grants if isinstance(grants, GrantScan) else None
-    require_any(*(each for each in (index, scan) if each is not None))
     logs = scan if isinstance(scan, ApprovalScan) else None
     if isinstance(index, ReportedApprovals):
         return ApprovalHistory(merge_approvals(index, logs) if logs else index, "goplus", logs, found_grants)
-    assert logs  # one of the two is there
-    if goplus.supports_chain(chain_id) and not logs.is_complete:
-        used = "event logs of a block range"
-        goplus.trace.add_warning(describe_fallback(used, goplus.info, "was not available"))
-    return ApprovalHistory(logs.approvals, logs.source, logs, found_grants)
+    if logs:
+        if goplus.supports_chain(chain_id) and not logs.is_complete:
+            used = "event logs of a block range"
+            goplus.trace.add_warning(describe_fallback(used, goplus.info, "was not available"))
+        return ApprovalHistory(logs.approvals, logs.source, logs, found_grants)
+    assert isinstance(scan, NoData | ProviderFailure)  # there is neither index nor logs
+    raise scan if index is None or isinstance(index, NoData) else index
 
 
 async def _read_live_state(
