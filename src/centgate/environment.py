@@ -42,14 +42,17 @@ def read_variables(excluded: tuple[str, ...], own_files: Collection[str]) -> dic
 def read_env_file() -> dict[str, str | None]:
     """Return the variables of `.env` in the working directory.
 
-    A folder of that name is none: virtual environments often have it. Raises ValueError if the file or a line
-    of it cannot be read.
+    A folder of that name is none: virtual environments often have it. Nor is there one in a working directory
+    that this user may not search, as after `sudo -u`. Raises ValueError if the file or a line of it cannot be
+    read.
     """
     try:
         text = Path(".env").read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except OSError as error:
+        if not os.access(".", os.X_OK):
+            return {}
         raise ValueError(f".env: cannot read it: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError(".env is not text in UTF-8") from error

@@ -443,6 +443,24 @@ def test_rights_count_where_the_link_to_a_journal_leads(
 
 
 @pytest.mark.extended
+def test_working_directory_of_another_user_holds_no_env_file(tmp_path: Path) -> None:
+    """A command by `sudo -u` starts in the folder of who calls it, which its user may not search."""
+    program = "from centgate.environment import read_env_file; print(read_env_file())"
+    tmp_path.chmod(0o600)
+
+    shown = subprocess.run(
+        [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "{}\n", "")
+
+
+@pytest.mark.extended
 def test_missing_secret_file_is_named() -> None:
     refused = run_command("serve", CENTGATE_PAY_TO_FILE="/nowhere/address")
 
