@@ -915,6 +915,18 @@ def test_promotion_alike_to_article_is_removed() -> None:
     assert "Sports" not in text
 
 
+def test_comments_alike_to_article_are_removed() -> None:
+    comments = "".join(
+        f"<div class=c><b>user{n}</b><p>I do not agree, number {n}.</p></div>" for n in range(4)
+    )
+    box = f"<article><h2>Kommentare</h2>{comments}</article>"
+
+    text = extract_main(f"<div id=w><h1>T</h1><article><h2>Bridge</h2>{STORY}</article>{box}</div>{FOOTER}")
+
+    assert text.startswith("# T\n\n## Bridge")
+    assert "agree" not in text
+
+
 PARSERS = "".join(f"<li><a href='/p/{n}'>parser-{n}</a></li>" for n in range(6))
 
 

@@ -469,11 +469,12 @@ def _find_alike_sections(part: Element, dominant: Element, weights: TextDensity)
     Lists of other texts have such headings, too.
     """
     tag = _first_heading_tag(dominant)
+    if not tag or dominant.tag == "article":  # which is complete in itself
+        return set()
     return {
         each
         for each in part
-        if tag
-        and each is not dominant
+        if each is not dominant
         and each.tag == dominant.tag
         and each.get("class") == dominant.get("class")
         and (heading := find_first_heading(each)) is not None

@@ -169,8 +169,11 @@ def _extend_over_sections(
 
 
 def _iter_sections(element: Element) -> Iterator[Element]:
-    """Yield the elements around a block, from the inside, which may be its section."""
-    return islice(element.iterancestors(), MAX_SECTION_DEPTH)
+    """Yield the elements around a block, from the inside, which may be its section.
+
+    An `article` is none: it is complete in itself, as a comment or another story is.
+    """
+    return (each for each in islice(element.iterancestors(), MAX_SECTION_DEPTH) if each.tag != "article")
 
 
 def _make_place(part: Element) -> tuple[str, str, str, Element | None]:
