@@ -147,9 +147,16 @@ class Postgres(Server):
             time.sleep(0.02)
 
     def kill(self) -> None:
-        """Kill all processes of the cluster, as a power failure would."""
+        """Kill all processes of the cluster, as a power failure would.
+
+        Each has a group of its own, and would answer until it sees that the first one has ended.
+        """
         if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            pid = self.process.pid
+            self.process.send_signal(signal.SIGSTOP)  # or it would replace the others
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            for each in (*map(int, children), pid):
+                os.kill(each, signal.SIGKILL)
             self.process.wait(START_TIMEOUT)
         self.process = None
         deadline = time.monotonic() + START_TIMEOUT
