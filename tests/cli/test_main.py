@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from queue import Queue
@@ -37,9 +37,7 @@ from x402.http.clients.httpx import x402HttpxClient
 from x402.mechanisms.evm.exact import register_exact_evm_client
 
 from centgate.cli.main import LAZY_COMMANDS, app
-from centgate.cli.migrate import check_database
 from centgate.devchain.environment import DEFAULT_PAYEE
-from centgate.settings import Settings
 
 CENTGATE = [sys.executable, "-m", "centgate"]
 PATIENCE = 60
@@ -405,14 +403,7 @@ def test_journal_of_another_user_ends_start(name: str, mode: int, tmp_path: Path
         (tmp_path / "data" / "journal.db").unlink()
     (tmp_path / name).chmod(mode)
 
-    refused = subprocess.run(
-        [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), *CENTGATE, "serve"],
-        env={**os.environ, "CENTGATE_DATABASE_URL": f"sqlite:///{tmp_path}/data/journal.db"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    refused = run_as_user([*CENTGATE, "serve"], journal=tmp_path / "data" / "journal.db")
 
     assert (refused.returncode, refused.stdout) == (1, "")
     assert (
@@ -421,25 +412,26 @@ def test_journal_of_another_user_ends_start(name: str, mode: int, tmp_path: Path
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize(
     ("link_folder", "file_folder", "is_usable"), [("kept", "data", True), ("data", "kept", False)]
 )
 def test_rights_count_where_the_link_to_a_journal_leads(
-    link_folder: str, file_folder: str, *, is_usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    link_folder: str, file_folder: str, *, is_usable: bool, tmp_path: Path
 ) -> None:
     for name in ("kept", "data"):
         (tmp_path / name).mkdir()
     (tmp_path / link_folder / "link.db").symlink_to(tmp_path / file_folder / "journal.db")
-    kept = tmp_path / "kept"
+    (tmp_path / "kept").chmod(0o500)
+    program = (
+        "from centgate.cli.migrate import check_database; from centgate.settings import Settings;"
+        "check_database(Settings())"
+    )
 
-    def has_rights(path: Path, _rights: int) -> bool:
-        return path != kept
+    checked = run_as_user([sys.executable, "-c", program], journal=tmp_path / link_folder / "link.db")
 
-    monkeypatch.setattr("os.access", has_rights)
-    settings = Settings(database_url=f"sqlite:///{tmp_path / link_folder}/link.db")
-
-    with nullcontext() if is_usable else pytest.raises(ValueError, match=f"no right to write {kept}"):
-        check_database(settings)
+    assert (checked.returncode == 0) is is_usable
+    assert (f"no right to write {tmp_path / 'kept'}" in checked.stderr) is not is_usable
 
 
 @pytest.mark.extended
@@ -448,16 +440,25 @@ def test_working_directory_of_another_user_holds_no_env_file(tmp_path: Path) -> 
     program = "from centgate.environment import read_env_file; print(read_env_file())"
     tmp_path.chmod(0o600)
 
-    shown = subprocess.run(
-        [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), sys.executable, "-c", program],
-        cwd=tmp_path,
+    shown = run_as_user([sys.executable, "-c", program], cwd=tmp_path)
+
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "{}\n", "")
+
+
+def run_as_user(
+    command: list[str], *, journal: Path | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command for which permissions of files count, also if the tests run as root."""
+    database = {"CENTGATE_DATABASE_URL": f"sqlite:///{journal}"} if journal else {}
+    return subprocess.run(
+        [*(WITHOUT_RIGHTS_OF_ROOT if os.geteuid() == 0 else ()), *command],
+        cwd=cwd,
+        env={**os.environ, **database},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
-
-    assert (shown.returncode, shown.stdout, shown.stderr) == (0, "{}\n", "")
 
 
 @pytest.mark.extended
