@@ -11,7 +11,14 @@ from exchange_market import deploy_owner, install_market
 from lookups.chain_providers import CHAIN_ID, open_providers, read_whole_token
 from lookups.chain_world import World
 from lookups.changing_node import ChangingNode, is_call_of
-from lookups.proxycode import IMPLEMENTATION_SLOT, minimal_proxy, proxy_with_function
+from lookups.proxycode import (
+    BEACON_SLOT,
+    IMPLEMENTATION_SLOT,
+    PROXIABLE_SLOT,
+    minimal_proxy,
+    proxy_with_function,
+    slot_proxy,
+)
 
 from centgate.crypto.contract.owner_kinds import SAFE_PROXY_CODE, SAFE_SINGLETONS, classify_owner
 from centgate.crypto.contract.owners import Owner
@@ -160,6 +167,22 @@ async def test_powers_of_proxy_itself_are_found(chain_settings: Settings):
     assert [each.kind for each in found.powers] == ["mint"]
     assert (found.flags.mintable, found.flags.proxy) == (True, True)
     assert found.has_other_controllers is True
+
+
+async def test_beacon_beside_other_slot_is_not_asked(chain_settings: Settings):
+    """It would take a round more, and the beacon of a proxy that has another standard's slot is for show."""
+    target, shown, token = (f"0x{digit * 40}" for digit in "abc")
+    accounts = {
+        target: GenesisAccount(code=b"\x60\x00\x60\x00\xf3"),
+        shown: GenesisAccount(code=b"\x60\x00\x60\x00\xf3"),
+        token: GenesisAccount(
+            code=slot_proxy(PROXIABLE_SLOT),
+            storage={PROXIABLE_SLOT: int(target, 16), BEACON_SLOT: int(shown, 16)},
+        ),
+    }
+    (found,) = await read_tokens(chain_settings, accounts, token)
+
+    assert found.implementation == target
 
 
 @pytest.mark.extended

@@ -99,7 +99,7 @@ _APPROVING = frozenset(
     )
 )
 _HARMLESS = (
-    (_MOVING - {_DEPOSIT})
+    _MOVING
     | _APPROVING
     | frozenset(map(function_selector, ("transferOwnership(address)", "renounceOwnership()")))
 )
