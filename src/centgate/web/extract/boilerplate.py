@@ -18,8 +18,14 @@ from centgate.web.extract.dom import (
     find_neighbours,
     remove_element,
 )
-from centgate.web.extract.elements import HEADING_LEVELS, has_blocks, name_set
-from centgate.web.extract.headings import is_promotion_heading, reduce_to_letters
+from centgate.web.extract.elements import has_blocks, name_set
+from centgate.web.extract.headings import (
+    find_first_heading,
+    find_first_heading_tag,
+    is_promotion_heading,
+    lists_texts,
+    reduce_to_letters,
+)
 from centgate.web.extract.text_density import TextDensity
 
 _BOILERPLATE_TAGS = name_set("nav footer header aside form dialog menu search")
@@ -87,8 +93,8 @@ _MIN_BOX_LINKS = 0.2
 _SHORT_TEXT, _MAX_ID_LENGTH = 160, 200
 _PARAGRAPH, _MIN_PARAGRAPHS, _MAX_PROSE_SHARE = 80, 3, 0.2
 """Unlinked characters of a paragraph; paragraphs from which a part is prose, and its share of the page."""
-_MIN_SECTION_TEXT, _MAX_LINKED_HEADINGS, _MAX_WRAPPERS = 80, 1, 4
-"""Unlinked characters of a section, linked headings in it, and elements around its first heading."""
+_MIN_SECTION_TEXT = 80
+"""Unlinked characters of a section."""
 _MIN_NOTE_TEXTS = 2
 """Paragraphs, headings and the like near a note in a text."""
 _FORM_TEXT, _MENU_TEXT = 150, 80
@@ -322,14 +328,14 @@ def _max_share(element: Element, words: frozenset[str], weights: TextDensity) ->
 
 def _is_variant(element: Element, weights: TextDensity) -> bool:
     """True for one of several alike parts with a heading, such as the recommended one of a list of plans."""
-    tag, classes = _first_heading_tag(element), set((element.get("class") or "").split())
+    tag, classes = find_first_heading_tag(element), set((element.get("class") or "").split())
     if not tag or weights.link_share(element) > 0.4:
         return False
     return any(
         each.tag == element.tag
         and classes & set((each.get("class") or "").split())
         and not split_names(_class_and_id(each)) & (_CERTAIN_WORDS | _LIKELY_WORDS)
-        and _first_heading_tag(each) == tag
+        and find_first_heading_tag(each) == tag
         for each in find_neighbours(element, _MAX_NEIGHBOURS)
     )
 
@@ -364,30 +370,6 @@ def _is_section(element: Element, marks: frozenset[str], weights: TextDensity) -
     if next(element.iter("form", "textarea", "input"), None) is not None:
         return False
     return not lists_texts(element, heading, weights) and not _has_consent_button(element)
-
-
-def lists_texts(element: Element, heading: Element | None, weights: TextDensity) -> bool:
-    """True if an element has several headings that are links, besides its own."""
-    linked = (each for each in element.iter("h2", "h3", "h4") if weights.link_share(each) > 0.5)
-    return sum(1 for each in linked if each is not heading) > _MAX_LINKED_HEADINGS
-
-
-def _first_heading_tag(element: Element) -> str:
-    heading = find_first_heading(element)
-    return "" if heading is None else heading.tag
-
-
-def find_first_heading(element: Element) -> Element | None:
-    """Return the heading with which an element begins; None if it begins with other text."""
-    part = element
-    for _ in range(_MAX_WRAPPERS):
-        if part.text and part.text.strip():
-            return None
-        first = next((each for each in part if extract_beginning(each, 1)), None)
-        if first is None or first.tag in HEADING_LEVELS:
-            return first
-        part = first
-    return None
 
 
 def _read_names(body: Element, weights: TextDensity) -> dict[Element, frozenset[str]]:
@@ -468,7 +450,7 @@ def _find_alike_sections(part: Element, dominant: Element, weights: TextDensity)
 
     Lists of other texts have such headings, too.
     """
-    tag = _first_heading_tag(dominant)
+    tag = find_first_heading_tag(dominant)
     if not tag or dominant.tag == "article":  # which is complete in itself
         return set()
     return {

@@ -7,10 +7,17 @@ from itertools import islice
 
 from msgspec import Struct
 
-from centgate.web.extract.boilerplate import find_first_heading, is_named_extra, lists_texts
+from centgate.web.extract.boilerplate import is_named_extra
 from centgate.web.extract.dom import Element, extract_all_text, find_container, remove_element
 from centgate.web.extract.elements import BLOCK_TAGS, HEADING_LEVELS
-from centgate.web.extract.headings import is_promotion_heading, is_reference_heading, reduce_to_letters
+from centgate.web.extract.headings import (
+    find_first_heading,
+    find_first_heading_tag,
+    is_promotion_heading,
+    is_reference_heading,
+    lists_texts,
+    reduce_to_letters,
+)
 from centgate.web.extract.text_density import TextDensity
 
 _SIMPLE_TAGS = frozenset({"pre", "p", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "figcaption"})
@@ -178,8 +185,7 @@ def _iter_sections(element: Element) -> Iterator[Element]:
 
 def _make_place(part: Element) -> tuple[str, str, str, Element | None]:
     """Return tag, class, first heading's tag and parent of a part, which the sections of a text share."""
-    heading = find_first_heading(part)
-    return part.tag, part.get("class") or "", "" if heading is None else heading.tag, part.getparent()
+    return part.tag, part.get("class") or "", find_first_heading_tag(part), part.getparent()
 
 
 def _is_text_section(part: Element, weights: TextDensity) -> bool:
